@@ -250,7 +250,7 @@ class Check(Case):
         row = next(tensor for tensor in report["tensors"] if tensor["name"] == "grad.p.l2.weight")
         self.assertEqual((row["deviation"], row["tolerance"], row["scale"]), (report["error"], report["tolerance"], report["scale"]))
 
-    def test_what_is_not_finite_fails_and_names_the_op(self):  # Holds N3.
+    def test_what_is_not_finite_fails_and_names_the_op(self):
         for model, op in (("log_of_zero", "aten.log.default"), ("half_overflow", "aten.mul.Tensor")):
             result = self.bad("check", TOP / "tests" / "data" / "planted" / (model + ".txt"), code=1)
             self.assertIn("NaN", result.stdout)
@@ -375,7 +375,7 @@ class Compare(Case):
         self.assertEqual(strict.returncode, 1)
         self.assertIn("they diverge at #", strict.stdout)
 
-    def test_R23_weights_come_first(self):
+    def test_weights_come_first(self):
         a, b = support.safetensors(self.path / "a.safetensors", {"h.0.w": [1, 2], "h.0.b": [1], "out.w": [3]}), support.safetensors(self.path / "b.safetensors", {"h.0.w": [1, 3], "h.0.b": [1], "out.w": [3]})
         text = self.bad("compare", a, b, code=1).stdout
         self.assertTrue(text.startswith("weights: 1 of 3 differ, largest relative difference 0.333"), text)
@@ -777,7 +777,7 @@ class BadInput(Case):
         self.assertIn("tanhh", result.stdout)
         jsonschema.validate(json.loads(self.good("trace", file, "--format", "json").stdout), schema("trace"))
         self.assertIn("aten.tanhh.default", self.bad("check", file).stdout)
-        # Holds N7: what could not be checked does not pass, alone or in a suite, and the report keeps the reason.
+        # What could not be checked does not pass, alone or in a suite, and the report keeps the reason.
         for arguments in ([file], ["--suite", self.path]):
             result = self.bad("check", *arguments, "--format", "json")
             report = json.loads(result.stdout)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What all subcommands of the built `retrograd` (first argument) have in common: names, sizes, suggestions, streams, JSON. Holds T1 to T4 of the findings."""
+"""What all subcommands of the built `retrograd` (first argument) have in common: names, sizes, suggestions, streams, JSON."""
 import fcntl
 import json
 import os
@@ -56,7 +56,7 @@ class Json(Case):
         jsonschema.validate(report, schema(name))
         return report
 
-    def test_T3_each_subcommand(self):
+    def test_each_subcommand(self):
         self.fits("trace", "trace", MLP)
         self.fits("check", "check", MLP)
         self.fits("check", "pipeline", "check", MLP, "--stages", "2", "--balance", "estimate")
@@ -72,7 +72,7 @@ class Json(Case):
         self.fits("pipeline", "pipeline", "split", MLP, "--stages", "2", "--balance", "estimate")
         self.fits("schedule", "pipeline", "schedule", "1F1B", "--ranks", "2", "--microbatches", "4")
 
-    def test_T3_what_a_job_left_behind(self):
+    def test_what_a_job_left_behind(self):
         agrees, differs = (TOP / "resources" / "samples" / name / "trace" for name in ("graph_break", "lost_precision"))
         self.fits("graphs", "graphs", agrees)
         self.fits("graphs", "graphs", differs, "--nodes")
@@ -111,20 +111,20 @@ class Json(Case):
         report = self.fits("save-plan", "graphs", self.path / "edited.log", "--save-plan")
         self.assertEqual([report["layers"][i]["module"] for d in report["differences"] if not d["reason"] for i in d["odd"]["layers"]], ["blocks.2"])
 
-    def test_T3_version_and_picture(self):
+    def test_version_and_picture(self):
         self.assertRegex(self.fits("version", "version")["retrograd"], r"^\d+\.\d+")
         if "picture" in run("help").stdout:
             picture = self.path / "p.png"
             self.assertEqual(self.fits("picture", "picture", MLP, picture)["bytes"], picture.stat().st_size)
 
-    def test_T3_run_updates(self):
+    def test_run_updates(self):
         """C13."""
         report = self.fits("updates", "run", TOP / "tests" / "data" / "recordings" / "step", "--updates")
         self.assertEqual([step["step"] for step in report["steps"]], [0, 1])
         self.ends(2, "run", MLP, "--updates")
         self.fits("updates", "run", TOP / "resources" / "samples" / "recorded", "--updates", code=1)
 
-    def test_T3_record(self):
+    def test_record(self):
         listed = self.fits("record-list", "record", "--list", TOP / "tests" / "data" / "recordings")
         self.assertTrue(listed and all(one["complete"] for one in listed))
 
@@ -140,27 +140,27 @@ class Json(Case):
         without = [name for name in names if "json" not in run("help", *name.split()).stdout]
         self.assertEqual(without, ["help", "pipeline", "pipeline launch"])
 
-    def test_T3_run(self):
+    def test_run(self):
         report = self.fits("run", "run", MLP)
         self.assertEqual([step["step"] for step in report["steps"]], list(range(1, report["all_steps"] + 1)))
         self.assertEqual(sum(step["trace"] == "forward" for step in report["steps"]), report["forward_steps"])
         part = self.fits("run", "run", MLP, "--until", "relu")
         self.assertLess(len(part["steps"]), len(report["steps"]))
 
-    def test_T3_notes(self):
+    def test_notes(self):
         model = shutil.copy(MLP, self.path / "m.pt2")
         self.fits("notes-list", "notes", model)
         self.good("notes", model, "--at", "relu", "--comment", "words", "--bookmark")
         self.assertEqual(self.fits("notes-list", "notes", model)["notes"][0]["comment"], "words")
 
-    def test_T3_debug(self):
+    def test_debug(self):
         lines = ["where", "break any if nan", "continue", "origin", "list", "walk-nan", "saved", "memory", "restart", "nonsense", "why-saved planted", "help"]
         answers = self.ends(1, "debug", NAN, "--format", "json", "--keep-going", *[word for line in lines for word in ("-c", line)]).stdout.splitlines()
         self.assertEqual(len(answers), len(lines))
         for answer in map(json.loads, answers):
             jsonschema.validate(answer, schema("debug"))
 
-    def test_T3_ranks(self):
+    def test_ranks(self):
         output = self.good("pipeline", "launch", "--ranks", "2", "--", "pipeline", "run", PIPELINE, "--stages", "2", "--balance", "estimate", "--ignore-markers", "--microbatches", "2",
                            "--check", "--format", "json").stdout
         reports = [json.loads(line[line.index("{"):]) for line in output.splitlines() if "{" in line]
@@ -170,9 +170,9 @@ class Json(Case):
 
 
 class Numbers(Case):
-    """T1: `#N` is the id of an op, `step N` a place in the run."""
+    """`#N` is the id of an op, `step N` a place in the run."""
 
-    def test_T1_trace_prints_the_ids_that_others_take(self):
+    def test_trace_prints_the_ids_that_others_take(self):
         text = self.good("trace", MLP, "--show", "backward", "--numbers").stdout
         ids = [int(i) for i in re.findall(r"# #(\d+), ", text)]
         self.assertEqual(len(ids), len(set(ids)))
@@ -183,7 +183,7 @@ class Numbers(Case):
             self.assertIn(f"=> #{i} ", self.good("debug", MLP, "-c", f"run-to #{i}").stdout)
             self.assertIn(f"breakpoint 1: #{i} ", self.good("debug", MLP, "-c", f"break #{i}").stdout)
 
-    def test_T1_a_trace_with_ids_reads_back_in(self):
+    def test_a_trace_with_ids_reads_back_in(self):
         text = self.path / "ids.txt"
         text.write_text(self.good("trace", MLP, "--numbers").stdout)
         self.assertEqual(self.good("trace", text, "--plain", "--show", "backward").stdout, self.good("trace", self.plain(), "--plain", "--show", "backward").stdout)
@@ -193,7 +193,7 @@ class Numbers(Case):
         text.write_text(self.good("trace", MLP).stdout)
         return text
 
-    def test_T1_steps_are_counted_from_one_and_called_so(self):
+    def test_steps_are_counted_from_one_and_called_so(self):
         table = self.good("run", MLP).stdout.splitlines()
         rows = [line.split() for line in table if re.match(r" *\d+ +\d", line)]
         self.assertEqual([int(row[0]) for row in rows], list(range(1, len(rows) + 1)))
@@ -201,16 +201,16 @@ class Numbers(Case):
         self.assertIn("step 3 of ", listed)
         self.assertRegex(listed, r"=> +step 4 +#" + rows[3][4].lstrip("#"))
 
-    def test_T1_a_breakpoint_at_an_op_of_the_computation_says_where_it_stops(self):
+    def test_a_breakpoint_at_an_op_of_the_computation_says_where_it_stops(self):
         document = json.loads(self.good("trace", MLP, "--show", "computation", "--format", "json").stdout)
         first = document["traces"]["computation"]["ops"][0]["id"]
         self.assertIn(f"(the first op derived from #{first})", self.good("debug", MLP, "-c", f"break #{first}").stdout)
 
 
 class Culprits(Case):
-    """T2: a stop at a NaN names its op, with module and line of Python."""
+    """A stop at a NaN names its op, with module and line of Python."""
 
-    def test_T2_a_breakpoint_names_the_op_that_met_it(self):
+    def test_a_breakpoint_names_the_op_that_met_it(self):
         text = self.good("debug", TWINS, "-c", "break any if nan", "-c", "continue").stdout
         self.assertRegex(text, r"!! #\d+ t44 = torch.ops.aten.div.Tensor")
         self.assertIn("module distance, twins.py:25: return torch.sqrt(squared)", text)
@@ -219,7 +219,7 @@ class Culprits(Case):
         culprit = json.loads(answers[1])["culprit"]
         self.assertEqual((culprit["op"], culprit["value"], culprit["source"]), ("torch.ops.aten.div.Tensor", "t44", "twins.py:25"))
 
-    def test_T2_walk_nan_has_module_and_line(self):
+    def test_walk_nan_has_module_and_line(self):
         text = self.ends(1, "debug", TWINS, "-c", "walk-nan").stdout
         self.assertIn("module distance, twins.py:25: return torch.sqrt(squared)", text)
         module = self.path / "m.pt2"
@@ -229,9 +229,9 @@ class Culprits(Case):
 
 
 class Names(Case):
-    """T4: one name for one thing, and the one that was meant."""
+    """One name for one thing, and the one that was meant."""
 
-    def test_T4_sizes(self):
+    def test_sizes(self):
         for size in ("100K", "100 KiB", "102400", "0.1M"):
             self.good("run", GPT, "--budget", size, "--until", "embedding")
         for option in ("--budget", "--opening-memory"):
@@ -239,7 +239,7 @@ class Names(Case):
         self.good("debug", MLP, "--history", "10M", "-c", "what-if budget 1K")
         self.bad("debug", MLP, "--history", "-1", "-c", "where")
 
-    def test_T4_suggestions(self):
+    def test_suggestions(self):
         for arguments, meant in ((["trce", MLP], "'trace'"), (["trace", MLP, "--shw", "all"], "'--show'"), (["trace", MLP, "--show", "bakward"], "'backward'"),
                                  (["pipeline", "splt", MLP], "'split'"), (["help", "chekc"], "'check'"), (["debug", MLP, "-c", "contnue"], "'continue'"),
                                  (["debug", MLP, "-c", "print tan"], "'tanh'"), (["debug", MLP, "-c", "break kind reluu"], "'relu'"),
@@ -247,21 +247,21 @@ class Names(Case):
             with self.subTest(arguments=arguments):
                 self.assertIn(f"did you mean {meant}", self.bad(*arguments).stderr)
 
-    def test_T4_an_option_that_is_like_no_other_leads_to_the_help(self):
+    def test_an_option_that_is_like_no_other_leads_to_the_help(self):
         self.assertIn("there is no option --only-backward; `retrograd help trace` lists them", self.bad("trace", MLP, "--only-backward").stderr)
         self.assertIn("there is no option --zzz; `retrograd help pipeline split` lists them", self.bad("pipeline", "split", MLP, "--zzz").stderr)
 
-    def test_T4_the_end_of_a_module_path_is_enough(self):
+    def test_the_end_of_a_module_path_is_enough(self):
         self.assertIn("module blocks.1.norm2", self.good("debug", GPT, "-c", "break module 1.norm2").stdout)
         self.assertIn("several modules end in this path: blocks.0.norm1, blocks.1.norm1", self.bad("debug", GPT, "-c", "break module norm1").stderr)
         self.good("run", GPT, "--recompute", "1.norm2", "--until", "embedding")
 
-    def test_T4_seeds(self):
+    def test_seeds(self):
         for seed in ("-1", "1.5", "x", "18446744073709551616"):
             self.assertIn("is not a seed", self.bad("run", MLP, "--seed", seed).stderr)
         self.good("run", MLP, "--seed", "18446744073709551615")
 
-    def test_T4_one_name_for_the_output_and_the_old_ones_still_work(self):
+    def test_one_name_for_the_output_and_the_old_ones_still_work(self):
         for command, name in ((["run", MLP], "r.safetensors"), (["save", MLP], "s.retrograd"), (["export", MLP], "e.html")):
             for option in ("-o", "--output"):
                 self.good(*command, option, self.path / (option.strip("-") + name))
@@ -274,13 +274,13 @@ class Names(Case):
         self.good("export", MLP, "--to", "dot", "--out", self.path / "old.dot")
         self.ends(1, "diff", MLP, "--double")
 
-    def test_T4_an_output_under_its_old_name_is_no_input_either(self):
+    def test_an_output_under_its_old_name_is_no_input_either(self):
         model = shutil.copy(MLP, self.path / "m.pt2")
         self.assertIn("is both read and written", self.bad("save", model, "--out", model).stderr)
 
 
 class Streams(Case):
-    def test_T4_dash_is_a_standard_stream(self):
+    def test_dash_is_a_standard_stream(self):
         with MLP.open("rb") as model:
             piped = run("trace", "-", "--show", "backward", stdin=model)
         self.assertEqual(piped.stdout, self.good("trace", MLP, "--show", "backward").stdout)
@@ -291,7 +291,7 @@ class Streams(Case):
         self.assertIn("is empty", self.bad("trace", "-").stderr)
         json.loads(self.good("check", MLP, "--report", "-", "--quiet").stdout)
 
-    def test_T4_check_takes_several_files(self):
+    def test_check_takes_several_files(self):
         result = self.good("check", MLP, MODELS / "multi_output" / "model.pt2")
         self.assertIn("2 passed", result.stdout)
         (self.path / "broken.pt2").write_bytes(b"PK\x03\x04 nothing")
@@ -299,7 +299,7 @@ class Streams(Case):
         self.assertIn("1 passed", result.stdout)
         self.assertIn("1 skipped", result.stdout)
 
-    def test_T4_quiet_verbose_and_color(self):
+    def test_quiet_verbose_and_color(self):
         self.assertEqual(self.good("check", MLP, "--quiet").stdout, "")
         self.assertEqual(self.good("run", MLP, "-q").stderr, "")
         self.assertRegex(self.good("run", MLP, "--verbose").stderr, r"(?m)^.+: \d+\.\d\d s$")
@@ -308,13 +308,13 @@ class Streams(Case):
         self.assertIn("\033[1;31mretrograd:", self.bad("trace", "gone.pt2", "--color", "always").stderr)
         self.bad("run", MLP, "--quiet", "--verbose")
 
-    def test_T4_a_bar_shows_what_takes_long(self):
+    def test_a_bar_shows_what_takes_long(self):
         result = self.good("bench", GPT, "--repeat", "200", "--progress", "always")
         self.assertRegex(result.stderr, r"\[#*\.*\] +\d+ %  \d+ s")
         self.assertTrue(result.stderr.endswith("\033[K"), "the bar stays on the screen")
         self.assertEqual(self.good("bench", GPT, "--repeat", "2").stderr, "")
 
-    def test_T4_picture_prints_no_warnings(self):
+    def test_picture_prints_no_warnings(self):
         if "picture" not in run("help").stdout:
             self.skipTest("a build without the window")
         self.assertEqual(self.good("picture", MLP, self.path / "p.png").stderr, "")
@@ -377,7 +377,7 @@ class Prompt(Case):
         os.close(master)
         return screen.decode(errors="replace")
 
-    def test_T4_prompt_completion_help_and_history(self):
+    def test_prompt_completion_help_and_history(self):
         screen = self.talk("ste\t2\n", "break mod\tblocks.0.norm1\n", "why-saved \t\n", "quit\n")
         self.assertIn("`help` lists the commands", screen)
         self.assertIn("step", screen)
@@ -393,7 +393,7 @@ class Prompt(Case):
         model.write_text("\n".join([*lines, f"    loss = aten.sum(t{count - 1})", "    return loss", ""]))
         return model
 
-    def test_T4_control_c_stops_the_command_and_not_the_session(self):
+    def test_control_c_stops_the_command_and_not_the_session(self):
         screen = self.talk("continue\n^C", "where\n", "quit\n", model=self.long_model())
         stopped = re.search(r"step (\d+) of (\d+), forward, stopped before its end", screen)
         self.assertIsNotNone(stopped, screen)
@@ -401,7 +401,7 @@ class Prompt(Case):
         self.assertLess(int(stopped[1]), int(stopped[2]))
         self.assertRegex(screen[stopped.end():], rf"step {stopped[1]} of {stopped[2]}, forward\b")
 
-    def test_T4_control_c_ends_a_script(self):
+    def test_control_c_ends_a_script(self):
         script = self.path / "script"
         script.write_text("where\ncontinue\nwhere\n")
         process = subprocess.Popen([support.PROGRAM, "debug", self.long_model(), "--script", script], stdout=subprocess.PIPE, text=True)
@@ -412,19 +412,19 @@ class Prompt(Case):
         self.assertEqual(process.returncode, 130)
         self.assertEqual(output.count("step "), 1, output)
 
-    def test_T4_sigterm_ends_the_prompt_and_keeps_the_history(self):
+    def test_sigterm_ends_the_prompt_and_keeps_the_history(self):
         screen = self.talk("where\n", SIGTERM, code=130)
         self.assertIn("step 0 of ", screen)
         self.assertIn("where", (self.path / "retrograd" / "history").read_text())
 
-    def test_T4_a_mistake_does_not_end_it(self):
+    def test_a_mistake_does_not_end_it(self):
         screen = self.talk("nonsense\n", "where\n", "quit\n")
         self.assertIn("there is no command 'nonsense'", screen)
         self.assertIn("step 0 of ", screen)
 
 
 class Manuals(Case):
-    def test_T3_completions_and_man_page_know_nested_subcommands(self):
+    def test_completions_and_man_page_know_nested_subcommands(self):
         nested = re.findall(r"^  (\w[\w-]*)\s", run("help", "pipeline").stdout.split("Subcommands:")[1], re.M)
         self.assertIn("split", nested)
         page = self.good("help", "man").stdout
@@ -438,7 +438,7 @@ class Manuals(Case):
         self.assertIn("Examples:", page)
         self.assertIn("--stages", self.good("help", "pipeline", "split").stdout)
 
-    def test_T3_bash_completes_below_pipeline(self):
+    def test_bash_completes_below_pipeline(self):
         script = self.good("help", "completion", "bash").stdout
         for words, expected in ((["retrograd", "pipeline", "sp"], "split"), (["retrograd", "pipeline", "split", "--bal"], "--balance"), (["retrograd", "pipeline", "split", "--balance", "est"], "estimate"),
                                 (["retrograd", "help", "pipeline", "sche"], "schedule"), (["retrograd", "check", "--all"], "--allow-skips")):

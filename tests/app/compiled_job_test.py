@@ -93,7 +93,7 @@ class CompiledJob(Case):
         self.assertEqual(sum(report["joined"][level + "_bytes"] for level in ("exact", "aligned", "unknown")), report["peak_bytes"])
         return report, {block["requested_bytes"] + (block["made_by"] == "aten.gelu_backward"): block for block in report["blocks"]}
 
-    def test_M2_lines_of_inductors_code_belong_to_results_of_the_graph(self):
+    def test_lines_of_inductors_code_belong_to_results_of_the_graph(self):
         caller = [frame("/lib/python3/site-packages/torch/_inductor/output_code.py", 600, "__call__")]
         forward = [*caller, frame("/job/train.py", 40, "main")]
         backward = [*caller, *BACKWARD]
@@ -111,7 +111,7 @@ class CompiledJob(Case):
         report, _ = self.joined(places, [])
         self.assertEqual(report["joined"]["exact_bytes"], 0)
 
-    def test_M2_a_saved_tensor_is_read_through_a_view(self):
+    def test_a_saved_tensor_is_read_through_a_view(self):
         made = [{**frame("<eval_with_key>.1", 5, "forward"), "fx_node_name": name} for name in ("mm", "sum_1", "gelu_backward", "mm_1")]
         places = [[made[0], TRAIN], [made[1], TRAIN], [made[2], *BACKWARD], [made[3], *BACKWARD]]
         report, blocks = self.joined(places, [])

@@ -50,12 +50,12 @@ class Memory(Case):
                         out.write(piece)
         return path
 
-    # Holds L9: refused by what the directory says, before anything is inflated.
-    def test_L9_a_record_that_inflates_out_of_proportion(self):
+    # Refused by what the directory says, before anything is inflated.
+    def test_a_record_that_inflates_out_of_proportion(self):
         errors = self.refused(self.archive((b" " * (1 << 20) for _ in range(600)), True), "its compressed records would take 600 MiB, out of proportion")
         self.assertIn("MiB at most", errors)
 
-    def test_L9_four_gigabytes_in_four_megabytes(self):
+    def test_four_gigabytes_in_four_megabytes(self):
         records = mutants.read_zip(MLP.read_bytes())
         graph = next(record for record in records if record.name.endswith(b"models/model.json"))
         packer = zlib.compressobj(9, zlib.DEFLATED, -15)
@@ -67,14 +67,14 @@ class Memory(Case):
         self.refused(path, f"its compressed records would take {255 << 4} MiB, out of proportion")
         self.assertLess(time.monotonic() - begin, 20)
 
-    def test_L9_json_of_many_small_values(self):
+    def test_json_of_many_small_values(self):
         for piece in (b"[1,", b"[],", b"{},", b'"",', b"1,", b'{"as_int":1},'):
             for compressed in (False, True):
                 with self.subTest(piece=piece, compressed=compressed):
                     count = (9 if not compressed else 200) * (1 << 20) // len(piece)
                     self.refused(self.archive([b"["] + [piece * 4096] * (count // 4096) + [b"0]"], compressed))
 
-    def test_L9_arguments_of_many_numbers(self):
+    def test_arguments_of_many_numbers(self):
         with zipfile.ZipFile(MLP) as old:
             graph = old.read(next(n for n in old.namelist() if n.endswith("models/model.json"))).decode()
         self.assertIn('"as_ints":', re.sub(r"\s", "", graph) + '"as_ints":')
@@ -83,7 +83,7 @@ class Memory(Case):
         extra = '{"name": "more", "kind": 1, "arg": {"as_ints": [' + "1," * 4_400_000 + "1]}},"
         self.refused(self.archive([(graph[:bracket] + extra + graph[bracket:]).encode()], False))
 
-    def test_L9_other_kinds_of_files(self):
+    def test_other_kinds_of_files(self):
         text = (DATA / "texts" / "linear.txt").read_text()
         head = text[:text.index("return")] if "return" in text else text
         path = self.path / "list.txt"
@@ -116,7 +116,7 @@ class Memory(Case):
         self.assertIn("--opening-memory", self.bad("trace", control, "--shape", "x=2x3", "--opening-memory", "16", code=1).stderr)
         self.good("trace", control, "--shape", "x=2x3")
 
-    def test_L9_opening_takes_a_quarter_of_the_free_memory_unless_asked(self):
+    def test_opening_takes_a_quarter_of_the_free_memory_unless_asked(self):
         """Drawn values, and ops that run because the derivative depends on data, want more than half of it."""
         elements = self.freeMemory() * 6 // 10 // 4
         drawn = f'def computation(x):\n    # x: "f32[{elements}]"\n    y = aten.sum(x)\n    return y\n'
@@ -194,8 +194,8 @@ class Network(Case):
             children = []
         return [process] + [p for child in children for p in self.family(int(child))]
 
-    # Holds L10: the store of a run on this machine is for this machine.
-    def test_L10_nothing_listens_beyond_the_loopback(self):
+    # The store of a run on this machine is for this machine.
+    def test_nothing_listens_beyond_the_loopback(self):
         process = start("pipeline", "launch", "--ranks", 2, "--", "pipeline", "run", MLP, "--stages", 2, "--microbatches", 64, "--check", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.addCleanup(process.kill)
         seen = set()

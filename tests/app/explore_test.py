@@ -87,7 +87,7 @@ class Explore(support.Case):
     def drive(self, page):
         driven = self.path / "driven.html"
         driven.write_text(page.read_text(encoding="utf-8").replace("</body>", DRIVER + "</body>"), encoding="utf-8")
-        result = subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1280,800", f"--user-data-dir={self.path / 'profile'}", 
+        result = subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1280,800", f"--user-data-dir={self.path / 'profile'}",
                                  "--dump-dom", driven.as_uri()], capture_output=True, text=True, timeout=240)
         found = re.search(r'<pre id="seen">(.*?)</pre>', result.stdout, re.S)
         self.assertTrue(found, result.stderr[-2000:])

@@ -34,8 +34,8 @@ class Outputs(Case):
         self.assertEqual([p.name for p in self.path.iterdir() if ".pt2." in p.name], [], "a temporary file was left")
         return errors
 
-    # Holds L1: the model is not replaced by a session that refers to it, under whatever name it is known.
-    def test_L1_an_input_is_never_written_over(self):
+    # The model is not replaced by a session that refers to it, under whatever name it is known.
+    def test_an_input_is_never_written_over(self):
         other = self.path / "other.pt2"
         os.link(self.model, other)
         link = self.path / "link.pt2"
@@ -48,7 +48,7 @@ class Outputs(Case):
                 with self.subTest(command=command):
                     self.assertTrue(self.kept(*command))
 
-    def test_L1_nor_what_an_input_refers_to(self):
+    def test_nor_what_an_input_refers_to(self):
         session = self.path / "s.retrograd"
         self.good("save", self.model, "-o", session)
         self.kept("save", session, "-o", self.model)
@@ -59,7 +59,7 @@ class Outputs(Case):
         self.bad("run", self.model, "--inputs", inputs, "--save", inputs)
         self.assertEqual(inputs.read_bytes(), before)
 
-    def test_L1_a_session_is_saved_in_its_own_place(self):
+    def test_a_session_is_saved_in_its_own_place(self):
         session = self.path / "s.retrograd"
         self.good("save", self.model)
         self.good("save", self.model, "-o", session)
@@ -68,15 +68,15 @@ class Outputs(Case):
         self.model.unlink()
         self.good("run", session)
 
-    def test_L1_two_outputs_are_two_files(self):
+    def test_two_outputs_are_two_files(self):
         reference = self.path / "ref.safetensors"
         shutil.copy(MODELS / "mlp" / "ref.safetensors", reference)
         before = reference.read_bytes()
         self.assertIn("both read and written", self.bad("check", self.model, "--reference", reference, "--report", reference).stderr)
         self.assertEqual(reference.read_bytes(), before)
 
-    # Holds L4: whole or not at all, and only where a file is.
-    def test_L4_a_full_disk_leaves_what_was_there(self):
+    # Whole or not at all, and only where a file is.
+    def test_a_full_disk_leaves_what_was_there(self):
         for name, command in {"report": ["check", self.model, "--report"], "schedule": ["pipeline", "schedule", "GPipe", "--ranks", 4, "--microbatches", 64, "-o"],
                               "session": ["save", self.model, "-o"], "export": ["export", self.model, "--to", "html", "-o"],
                               "tensors": ["run", self.model, "--save"], "stages": ["pipeline", "split", self.model, "--stages", 2, "--out"]}.items():
@@ -92,7 +92,7 @@ class Outputs(Case):
                 self.assertEqual(list(out.iterdir()) if name == "stages" else out.read_text(), [] if name == "stages" else "what was there")
                 self.assertEqual([p.name for p in self.path.iterdir() if p.name.startswith(name + ".")], [], "a temporary file was left")
 
-    def test_L4_devices_folders_and_links_are_no_files_to_write(self):
+    def test_devices_folders_and_links_are_no_files_to_write(self):
         link = self.path / "link.json"
         link.symlink_to(self.path / "elsewhere.json")
         folder = self.path / "folder"
@@ -106,7 +106,7 @@ class Outputs(Case):
         self.assertFalse((self.path / "elsewhere.json").exists())
         self.assertIn("not to standard output", self.bad("save", self.model, "-o", "-").stderr)
 
-    def test_L4_permissions_are_those_of_the_umask_or_of_the_file_before(self):
+    def test_permissions_are_those_of_the_umask_or_of_the_file_before(self):
         out = self.path / "r.json"
         self.good("check", self.model, "--report", out, preexec_fn=lambda: os.umask(0o027))
         self.assertEqual(stat.S_IMODE(out.stat().st_mode), 0o640)
@@ -133,14 +133,14 @@ class StandardOutput(Case):
                 ["pipeline", "split", MLP, "--stages", 2], ["pipeline", "schedule", "GPipe", "--ranks", 2, "--microbatches", 2], ["pipeline", "check", MLP, "--stages", 2],
                 ["help"], ["help", "man"], ["--help"], ["--version"], ["version"])
 
-    # Holds L3: output that is lost is a failure.
-    def test_L3_a_full_disk_is_a_failure(self):
+    # Output that is lost is a failure.
+    def test_a_full_disk_is_a_failure(self):
         for command in self.COMMANDS:
             with self.subTest(command=command), open("/dev/full", "w") as full:
                 errors = self.bad(*command, stdout=full).stderr
                 self.assertIn("retrograd: standard output: cannot be written: No space left on device", errors)
 
-    def test_L3_so_is_a_closed_pipe(self):
+    def test_so_is_a_closed_pipe(self):
         for command in self.COMMANDS[:3]:
             with self.subTest(command=command):
                 readable, writable = os.pipe()
@@ -148,7 +148,7 @@ class StandardOutput(Case):
                 self.assertIn("standard output: cannot be written: Broken pipe", self.bad(*command, stdout=writable).stderr)
                 os.close(writable)
 
-    def test_R24_debug_ends_quietly_where_nobody_reads_on(self):
+    def test_debug_ends_quietly_where_nobody_reads_on(self):
         many = [word for _ in range(400) for word in ("-c", "list 50")]
         with subprocess.Popen([support.PROGRAM, "debug", MLP, *many], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             process.stdout.readline()
@@ -156,7 +156,7 @@ class StandardOutput(Case):
             self.assertEqual(process.stderr.read(), b"")
         self.assertEqual(process.returncode, -signal.SIGPIPE)
 
-    def test_L3_so_is_output_that_is_closed(self):
+    def test_so_is_output_that_is_closed(self):
         out = self.path / "out.retrograd"
         self.assertIn("standard output: cannot be written", self.bad("trace", MLP, preexec_fn=lambda: os.close(1), stdout=None).stderr)
         self.bad("save", MLP, "-o", out, preexec_fn=lambda: os.close(1), stdout=None)
@@ -186,8 +186,8 @@ class Changing(Case):
         out, errors = process.communicate("".join(line + "\n" for line in lines), timeout=120)
         return process.returncode, out, errors
 
-    # Holds L2: a clear error instead of a signal or a wrong number.
-    def test_L2_a_file_that_is_cut_short(self):
+    # A clear error instead of a signal or a wrong number.
+    def test_a_file_that_is_cut_short(self):
         for size in (0, 1000):
             with self.subTest(size=size):
                 shutil.copy(MLP, self.model)
@@ -197,7 +197,7 @@ class Changing(Case):
                 self.assertEqual(code, 2, errors)
                 self.assertIn(f"{self.model}: the file lost content while it was open", errors)
 
-    def test_L2_a_file_that_is_written_in_place(self):
+    def test_a_file_that_is_written_in_place(self):
         process = self.debug()
         with self.model.open("r+b") as file:
             file.seek(self.model.stat().st_size // 2)
@@ -206,7 +206,7 @@ class Changing(Case):
         self.assertEqual(code, 2, errors)
         self.assertIn(f"{self.model}: the file changed while it was open", errors)
 
-    def test_L2_a_file_that_is_replaced_or_removed_is_kept_open(self):
+    def test_a_file_that_is_replaced_or_removed_is_kept_open(self):
         for change in (lambda: os.replace(shutil.copy(DATA / "texts" / "linear.txt", self.path / "new"), self.model), self.model.unlink):
             shutil.copy(MLP, self.model)
             process = self.debug()
@@ -215,7 +215,7 @@ class Changing(Case):
             self.assertEqual((code, errors), (0, ""))
             self.assertTrue(out)
 
-    def test_L2_the_session_stays_with_what_it_has(self):
+    def test_the_session_stays_with_what_it_has(self):
         process = self.debug("--keep-going", "--format", "json")
         os.truncate(self.model, 0)
         code, out, errors = self.ending(process, "continue", "where", "reverse-step", "where")
@@ -224,7 +224,7 @@ class Changing(Case):
         self.assertEqual(out.count("lost content"), 1, out)
         self.assertIn('"position":0', out.replace(" ", ""))
 
-    def test_L2_commands_that_run_to_the_end(self):
+    def test_commands_that_run_to_the_end(self):
         """Cut short at some moment of a run: good output and 0, or an error; never a signal."""
         for command in (["run"], ["check"], ["trace"], ["bench", "--repeat", 1], ["save", "--embed", "-o", self.path / "s.retrograd"]):
             for delay in (0.1, 0.2, 0.3, 0.5):
@@ -247,7 +247,7 @@ class Large(Case):
         subprocess.run([sys.executable, script, "0.68", path, "--width", "8192", *options], check=True, stdout=subprocess.DEVNULL)
         return path
 
-    def test_S3_a_damaged_weight_is_reported_before_it_is_used(self):
+    def test_a_damaged_weight_is_reported_before_it_is_used(self):
         path = self.archive("--damage")
         listing = run("trace", path)
         self.assertIn("linear_4", listing.stdout)  # nothing of it needs a weight
@@ -256,7 +256,7 @@ class Large(Case):
         self.assertIn("weight_4: is damaged: its checksum (CRC) does not agree", done.stderr)
         self.assertEqual(run("run", path, "--until", "linear_3").returncode in (0, 2), True)
 
-    def test_S3_whole_weights_run(self):
+    def test_whole_weights_run(self):
         done = run("run", self.archive(), "--until", "linear_4")
         self.assertEqual(done.returncode, 0, done.stderr)
 
@@ -269,8 +269,8 @@ class Large(Case):
 
 
 class References(Case):
-    # Holds L7: a name that ends in no number is an error that says so.
-    def test_L7_names_of_outputs_end_in_numbers(self):
+    # A name that ends in no number is an error that says so.
+    def test_names_of_outputs_end_in_numbers(self):
         for name in ("out.x", "out.", "out.1x", "out.-1", "out.+1", "out.01", "out.99999999999999999999", "f64/out.x", "cot.x"):
             with self.subTest(name=name):
                 reference = safetensors(self.path / "r.safetensors", {name: [1.0, 2.0]})

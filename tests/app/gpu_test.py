@@ -52,7 +52,7 @@ class Calls(Case):
         printed, _ = self.on_gpu("run", model, "--device", "cuda", "--format", "json")
         return len(json.loads(printed)["steps"])
 
-    def test_G4_a_run_costs_an_event_for_each_op_and_waits_once(self):
+    def test_a_run_costs_an_event_for_each_op_and_waits_once(self):
         for model in (support.MODELS / "mlp" / "model.pt2", SAMPLE):
             ops = self.ops(model)
             _, lines = self.on_gpu("run", model, "--device", "cuda")
@@ -63,7 +63,7 @@ class Calls(Case):
             # Each weight and input goes to the GPU before the first op.
             self.assertEqual({line for line in lines if line.startswith("LibTorch")}, {"LibTorch waits: aten::copy_"})
 
-    def test_G2_statistics_of_a_whole_run_are_copied_once(self):
+    def test_statistics_of_a_whole_run_are_copied_once(self):
         self.need_kernels()
         for model in (support.MODELS / "mlp" / "model.pt2", SAMPLE):
             ops = self.ops(model)
@@ -77,7 +77,7 @@ class Calls(Case):
             self.assertGreater(run.count("cuLaunchKernel"), ops // 4)
             self.assertLessEqual(run.count("cuEventRecord"), 2 * ops)
 
-    def test_G2_a_check_looks_for_nan_without_waiting_for_each_value(self):
+    def test_a_check_looks_for_nan_without_waiting_for_each_value(self):
         self.need_kernels()
         _, small = self.on_gpu("check", support.MODELS / "mlp" / "model.pt2", "--device", "cuda")
         _, large = self.on_gpu("check", SAMPLE, "--device", "cuda")
@@ -86,7 +86,7 @@ class Calls(Case):
             watched = between(lines, "cuLaunchKernel", "cuLaunchKernel")
             self.assertEqual([line for line in watched if WAITS.match(line) or line in MEMORY], [])
 
-    def test_G4_debug_waits_for_the_ops_that_run_and_for_nothing_on_the_way_back(self):
+    def test_debug_waits_for_the_ops_that_run_and_for_nothing_on_the_way_back(self):
         model = support.MODELS / "mlp" / "model.pt2"
         ops = self.ops(model)
         _, lines = self.on_gpu("debug", model, "--device", "cuda", "-c", "run-to end", "-c", "reverse-continue")
@@ -103,11 +103,11 @@ class Right(Case):
             printed, _ = self.on_gpu("check", support.MODELS / name / "model.pt2", "--device", "cuda")
             self.assertIn("1 passed, 0 failed", printed)
 
-    def test_G5_draws_are_compared_with_the_cpu_by_shape(self):
+    def test_draws_are_compared_with_the_cpu_by_shape(self):
         printed, _ = self.on_gpu("check", support.MODELS / "dropout_train" / "model.pt2", "--device", "cuda")
         self.assertIn("compared with the CPU by shape only: a GPU draws other random numbers", printed)
 
-    def test_G6_order_2_is_compared_with_the_cpu(self):
+    def test_order_2_is_compared_with_the_cpu(self):
         printed, _ = self.on_gpu("check", support.MODELS / "mlp" / "model.pt2", "--device", "cuda", "--order", "2")
         self.assertIn("1 passed, 0 failed", printed)
 
@@ -121,7 +121,7 @@ class Right(Case):
         self.assertEqual(files[0].read_bytes(), files[1].read_bytes())
 
 
-    def test_G8_what_does_not_run_in_double_precision_on_a_gpu_is_judged_without(self):
+    def test_what_does_not_run_in_double_precision_on_a_gpu_is_judged_without(self):
         case = CASES / "models" / "nanogpt"
         if not case.exists():
             self.skipTest(f"there is no {case}")
@@ -133,7 +133,7 @@ class Right(Case):
         self.assertIn("1 passed, 0 failed", printed)
         self.assertRegex(printed, r"not compared in double precision: it does not run so on a GPU \(.*aten\.view")
 
-    def test_G9_compare_says_that_TF32_is_on_and_goes_without(self):
+    def test_compare_says_that_TF32_is_on_and_goes_without(self):
         printed, _ = self.on_gpu("compare", support.MODELS / "mlp" / "model.pt2", "--device-b", "cuda")
         self.assertIn("note: TF32 is on, as in PyTorch by default; this comparison is made without it", printed)
         self.assertIn("34 values compared", printed)
@@ -147,7 +147,7 @@ class Right(Case):
 class Everywhere(Case):
     MODEL = support.MODELS / "mlp" / "model.pt2"
 
-    def test_G11_each_command_that_derives_or_runs_takes_a_device(self):
+    def test_each_command_that_derives_or_runs_takes_a_device(self):
         made = self.path / "made"
         derives = (["trace", self.MODEL], ["diff", self.MODEL, self.MODEL], ["save", self.MODEL, "-o", f"{made}.retrograd"],
                    ["export", self.MODEL, "--format", "html", "-o", f"{made}.html"])
@@ -162,7 +162,7 @@ class Everywhere(Case):
         for command in ("numbers", "shrink", "compare", *window):
             self.assertRegex(support.run(*command.split(), "--help").stdout, "(?m)^  --device(-b)? TEXT", command)
 
-    def test_G11_nothing_is_warned_of(self):
+    def test_nothing_is_warned_of(self):
         result = subprocess.run([support.PROGRAM, "check", str(self.MODEL), "--device", "cuda"], capture_output=True, text=True, timeout=300,
                                 env={**support.environment(), "LD_LIBRARY_PATH": str(PLAYED)})
         self.assertNotIn("arning", result.stdout + result.stderr)
@@ -171,7 +171,7 @@ class Everywhere(Case):
 class Kept(Case):
     """What only a GPU can make, kept as files: read without one."""
 
-    def test_G15_logs_of_jobs_of_a_gpu_are_checked_without_one(self):
+    def test_logs_of_jobs_of_a_gpu_are_checked_without_one(self):
         jobs = sorted((CASES / "gpu" / "jobs").glob("*/trace"))
         if not jobs:
             self.skipTest("the cases of a GPU are not there")

@@ -85,14 +85,14 @@ class Installed(unittest.TestCase):
         # Bound when it starts, not when called: a function that a stand-in lacks would show.
         self.assertIn("LibTorch", self.good((PREFIX / "lib" / "retrograd" / "retrograd-program"), "version", env={"LD_BIND_NOW": "1"}))
 
-    def test_G2_the_kernels_come_along(self):
+    def test_the_kernels_come_along(self):
         kernels = PREFIX / "lib" / "retrograd" / "retrograd_kernels.fatbin"
         self.assertEqual(kernels.read_bytes()[:4], b"\x50\xed\x55\xba")
         about = json.loads(self.good(PREFIX / "bin" / "retrograd", "version", "--format", "json"))
         self.assertTrue(about["gpu_kernels"])  # the program finds them
 
     # On a GPU that is played (tests/support/played_gpu): its driver runs the kernels that are loaded, and logs it.
-    def test_G2_an_installed_program_loads_its_kernels(self):
+    def test_an_installed_program_loads_its_kernels(self):
         if not (PLAYED / "libtorch_cuda.so").exists():
             self.skipTest(f"there is no {PLAYED}")
         with tempfile.TemporaryDirectory() as folder:

@@ -25,7 +25,7 @@ class Memory(Case):
         (self.path / name).write_bytes(pickle.dumps(snapshot, protocol))
         return self.path / name
 
-    def test_M7_bytes_sum_to_the_peak(self):
+    def test_bytes_sum_to_the_peak(self):
         for path in sorted(HISTORIES.glob("*.xz")):
             for by in "line", "module", "category":
                 report = self.report(path, "--by", by)
@@ -33,7 +33,7 @@ class Memory(Case):
                 self.assertEqual(sum(g["bytes"] for g in report["groups"]), report["peak_bytes"])
                 self.assertEqual(next(c["bytes"] for c in report["categories"] if c["name"] == "workspace"), 2 * 33554432)
 
-    def test_M7_a_moment_is_an_event_or_a_failed_request(self):
+    def test_a_moment_is_an_event_or_a_failed_request(self):
         path = HISTORIES / "plain.pickle.xz"
         last = self.report(path, "--at", "1928")
         self.assertEqual(last["at"]["bytes"], last["end_bytes"])
@@ -45,7 +45,7 @@ class Memory(Case):
         snapshot["device_traces"][0].insert(900, {"action": "oom", "device_free": 5, "size": 1 << 40, "stream": 0, "frames": []})
         self.assertEqual(self.report(self.write(snapshot), "--at", "oom")["at"]["event"], 900)
 
-    def test_M7_the_debugger_shows_what_was_held_at_the_present_op(self):
+    def test_the_debugger_shows_what_was_held_at_the_present_op(self):
         path, model = HISTORIES / "plain.pickle.xz", HISTORIES / "plain.txt"
         words = [word for command in (f"memory {path}", "run-to border", f"memory {path}", "run-to end", f"memory {path}") for word in ("-c", command)]
         answers = [json.loads(line) for line in self.good("debug", model, "--format", "json", *words).stdout.splitlines()]
@@ -62,14 +62,14 @@ class Memory(Case):
         self.assertFalse([h for h in end["held_for"] if h["name"].startswith("saved for")])
         self.assertIn("cannot", self.bad("debug", model, "-c", "memory nowhere.pickle").stderr)
 
-    def test_M2_another_program_does_not_agree_by_chance(self):
+    def test_another_program_does_not_agree_by_chance(self):
         path, other = HISTORIES / "plain.pickle.xz", TOP / "resources" / "samples" / "recorded"
         joined = self.report(path, "--trace", other)["joined"]
         self.assertEqual((joined["exact_bytes"], joined["aligned_bytes"]), (0, 0))
         self.assertIn("is the history of this program?", self.good("memory", path, "--trace", other).stdout)
         self.assertNotIn("is the history of this program?", self.good("memory", path, "--trace", HISTORIES / "plain.txt").stdout)
 
-    def test_M2_each_block_of_the_peak_has_its_op_and_its_reader(self):
+    def test_each_block_of_the_peak_has_its_op_and_its_reader(self):
         for history, least in ("plain", 0.9), ("checkpoint", 0.9):
             report = self.report(HISTORIES / f"{history}.pickle.xz", "--trace", HISTORIES / "plain.txt", "--rows", "1000")
             joined = report["joined"]
@@ -79,7 +79,7 @@ class Memory(Case):
             self.assertGreaterEqual(joined["aligned_bytes"], least * (report["peak_bytes"] - 2 * 33554432), history)
             self.assertEqual(joined["steps"], 3)
 
-    def test_M2_a_saved_tensor_is_held_for_an_op_of_a_module(self):
+    def test_a_saved_tensor_is_held_for_an_op_of_a_module(self):
         report = self.report(HISTORIES / "plain.pickle.xz", "--trace", HISTORIES / "plain.txt", "--rows", "1000")
         held = {h["name"]: h["bytes"] for h in report["held_for"]}
         for layer in range(3):
@@ -91,20 +91,20 @@ class Memory(Case):
         self.assertEqual((block["made_by"], block["line"], block["last_reader"]), ("aten.addmm of blocks.1.up", "train.py:15 in forward", "aten.gelu_backward"))
         self.assertEqual((block["made"], block["freed"], block["could_be_freed"]), (792, 981, 982))  # freed right after its reader
 
-    def test_M2_a_model_of_other_sizes_does_not_align(self):
+    def test_a_model_of_other_sizes_does_not_align(self):
         other = (HISTORIES / "plain.txt").read_text().replace("train.py", "other.py")
         (self.path / "other.txt").write_text(other)
         report = self.report(HISTORIES / "plain.pickle.xz", "--trace", self.path / "other.txt", "--rows", "1000")
         self.assertFalse([h for h in report["held_for"] if h["name"].startswith("saved")])  # sizes agree, lines do not
 
-    def test_M3_findings_name_the_line_that_leaks(self):
+    def test_findings_name_the_line_that_leaks(self):
         report = self.report(HISTORIES / "leak.pickle.xz")
         leak = next(f for f in report["findings"] if f["kind"] == "leak")
         self.assertEqual(leak["line"], "train.py:34 in main")
         self.assertIn("leak: 7.5 MiB made in 3 steps at train.py:34", self.good("memory", HISTORIES / "leak.pickle.xz").stdout)
         self.assertNotIn("leak", [f["kind"] for f in self.report(HISTORIES / "plain.pickle.xz")["findings"]])
 
-    def test_M4_two_snapshots_show_which_layers_keep_less(self):
+    def test_two_snapshots_show_which_layers_keep_less(self):
         text = self.good("memory", HISTORIES / "plain.pickle.xz", HISTORIES / "checkpoint.pickle.xz", "--trace", HISTORIES / "plain.txt", "--format", "json").stdout
         pair = json.loads(text)
         jsonschema.validate(pair, json.loads((TOP / "docs" / "memory-pair.schema.json").read_text()))
@@ -117,7 +117,7 @@ class Memory(Case):
         self.assertEqual([step["b"]["forward_bytes"] for step in pair["steps"]], [40941056, 80828928, 80828928])  # as the job measured
         self.assertIn("less (-15129600 bytes)", self.good("memory", HISTORIES / "plain.pickle.xz", HISTORIES / "checkpoint.pickle.xz").stdout)
 
-    def test_M5_recomputing_saves_what_checkpointing_saved(self):
+    def test_recomputing_saves_what_checkpointing_saved(self):
         report = self.report(HISTORIES / "plain.pickle.xz", "--trace", HISTORIES / "plain.txt", "--what-if", "recompute:blocks", "--choices", "3")
         self.assertEqual(report["model"]["peak_bytes"], report["peak_bytes"])
         saved = 105560576 - 90430976
@@ -130,7 +130,7 @@ class Memory(Case):
             self.assertIn(message, result.stderr)
         self.assertIn("need --trace", self.bad("memory", HISTORIES / "plain.pickle.xz", "--choices", "3").stderr)
 
-    def test_M5_choices_where_memory_ran_out_in_a_forward(self):
+    def test_choices_where_memory_ran_out_in_a_forward(self):
         history = pickle.loads(lzma.decompress((HISTORIES / "plain.pickle.xz").read_bytes()))
         device = Allocator(limit=70_000_000)
         self.assertFalse(replay(device, history["device_traces"][0]))
@@ -147,13 +147,13 @@ class Memory(Case):
         self.assertEqual(cut["model"]["peak_bytes"], 105560576)
         self.assertAlmostEqual(cut["what_if"][0]["freed_bytes"], 105560576 - 90430976, delta=(105560576 - 90430976) / 10)
 
-    def test_M5_the_model_has_the_peaks_of_all_histories(self):
+    def test_the_model_has_the_peaks_of_all_histories(self):
         for path in sorted(HISTORIES.glob("*.xz")):
             report = self.report(path, "--model")
             self.assertEqual(report["model"]["peak_bytes"], report["peak_bytes"], path)
             self.assertEqual(report["model"]["at_their_address"], report["model"]["allocations"], path)
 
-    def test_M1_what_is_not_a_snapshot_is_refused(self):
+    def test_what_is_not_a_snapshot_is_refused(self):
         self.assertIn("is not a snapshot of CUDA's allocator", self.bad("memory", self.write([1, 2])).stderr)
         whole = (HISTORIES / "leak.pickle.xz").read_bytes()
         (self.path / "half.pickle.xz").write_bytes(whole[:4000])

@@ -30,7 +30,7 @@ class RecordedJobs(Case):
         self.assertTrue(train(device, steps=6))
         return device
 
-    def test_M7_peaks_are_those_of_the_allocator(self):
+    def test_peaks_are_those_of_the_allocator(self):
         for options in {}, {"expandable": True}:
             device = self.trained(**options)
             report, categories = self.report(snapshot(device))
@@ -43,7 +43,7 @@ class RecordedJobs(Case):
             self.assertEqual(report["model"]["at_their_address"], report["model"]["allocations"])
             self.assertEqual(report["model"]["reserved_peak_bytes"], device.reserved())
 
-    def test_M7_several_streams_and_devices(self):
+    def test_several_streams_and_devices(self):
         device = Allocator()
         self.assertTrue(train(device, stream=0) and train(device, stream=7))
         report, _ = self.report(snapshot(device))
@@ -55,7 +55,7 @@ class RecordedJobs(Case):
         self.assertEqual(self.report(both)[0]["peak_bytes"], first.peak)
         self.assertEqual(self.report(both, "--device", "1")[0]["peak_bytes"], second.peak)
 
-    def test_M7_a_history_that_was_cut_says_what_it_knows(self):
+    def test_a_history_that_was_cut_says_what_it_knows(self):
         device = self.trained()
         report, categories = self.report(snapshot(device, entries=60))
         self.assertEqual(report["peak_bytes"], device.peak)
@@ -64,7 +64,7 @@ class RecordedJobs(Case):
         self.assertEqual([f for f in report["findings"] if f["kind"] == "fragmentation"], [])
         self.assertEqual(report["model"]["at_their_address"], report["model"]["allocations"])  # the model begins with it, too
 
-    def test_M7_a_history_that_was_cut_anywhere_has_the_allocators_bytes(self):
+    def test_a_history_that_was_cut_anywhere_has_the_allocators_bytes(self):
         for options in {}, {"expandable": True}:
             device = Allocator(**options)
             self.assertTrue(train(device, layers=3, steps=3) and train(device, layers=2, steps=2, width=700_000, stream=7))
@@ -74,7 +74,7 @@ class RecordedJobs(Case):
                 self.assertEqual(report["end_bytes"], device.bytes)
                 self.assertEqual(report["model"]["peak_bytes"], report["peak_bytes"])
 
-    def test_M7_less_is_recorded(self):
+    def test_less_is_recorded(self):
         device = self.trained()
         whole, categories = self.report(snapshot(device))
         state = snapshot(device)
@@ -100,7 +100,7 @@ class RecordedJobs(Case):
         apart["segments"] = []
         self.assertEqual(self.report(apart)[0]["peak_bytes"], device.peak)
 
-    def test_M7_generated_code_has_the_line_that_called_it(self):
+    def test_generated_code_has_the_line_that_called_it(self):
         for file in "torchinductor_me/ab/cabc.py", "cache/ab/c2mnbdvqrtlog3lniapotcncigoakii6xvyxd23ec3yhzmpkamij.py":  # wherever its cache is
             device = Allocator()
             inductor = [frame(f"/job/{file}", 210, "call"), frame("/lib/python3/site-packages/torch/_inductor/output_code.py", 400, "__call__")]
@@ -108,7 +108,7 @@ class RecordedJobs(Case):
             report, _ = self.report(snapshot(device))
             self.assertEqual(report["groups"][0]["name"], "net.py:12 in forward")
 
-    def test_M2_a_recording_is_joined_as_aligned(self):
+    def test_a_recording_is_joined_as_aligned(self):
         folder, device = TOP / "resources" / "samples" / "recorded", Allocator()
         run_recording(device, [json.loads(line) for line in (folder / "ops.jsonl").read_text().splitlines()])
         content = snapshot(device)
@@ -126,7 +126,7 @@ class RecordedJobs(Case):
         unknown = [b for b in report["blocks"] if b["level"] == "unknown"]
         self.assertEqual({b["line"] for b in unknown}, {"train.py:40 in main"})  # inputs, which no op made
 
-    def test_M3_a_leak_runs_out_of_memory(self):
+    def test_a_leak_runs_out_of_memory(self):
         device, kept = Allocator(limit=80 << 20), []
         self.assertFalse(train(device, steps=60, keep=kept))
         report, _ = self.report(snapshot(device), "--at", "oom")
@@ -138,7 +138,7 @@ class RecordedJobs(Case):
         cut, _ = self.report(snapshot(device, entries=80), "--at", "oom")  # what is older is known from the end
         self.assertEqual([f["text"] for f in cut["findings"] if f["kind"] == "fragmentation"], [kinds["fragmentation"]["text"]])
 
-    def test_M1_fragments_are_named_with_their_neighbours(self):
+    def test_fragments_are_named_with_their_neighbours(self):
         device, load = Allocator(limit=64 << 20), [frame("/job/data.py", 7, "load"), allocator.TRAIN]
         pieces = [device.alloc(5 << 20, load) for _ in range(12)]
         for address in pieces[1::2]:
@@ -159,7 +159,7 @@ class RecordedJobs(Case):
         report, _ = self.report(snapshot(device), "--at", "oom")
         self.assertIn("20 MiB are reserved and free in 1 piece,", report["findings"][0]["text"])
 
-    def test_M1_a_limit_of_the_process_is_not_the_devices(self):
+    def test_a_limit_of_the_process_is_not_the_devices(self):
         device, load = Allocator(limit=64 << 20), [frame("/job/data.py", 7, "load"), allocator.TRAIN]
         device.alloc(60 << 20, load)
         self.assertIsNone(device.alloc(8 << 20, load))
@@ -170,7 +170,7 @@ class RecordedJobs(Case):
         text = self.report(snapshot(device), "--at", "oom")[0]["findings"][0]["text"]
         self.assertIn("the device had 100 GiB free where a new segment takes 20 MiB: a limit of the process", text)
 
-    def test_M1_the_last_request_that_failed_is_the_one(self):
+    def test_the_last_request_that_failed_is_the_one(self):
         device, load = Allocator(limit=64 << 20), [frame("/job/data.py", 7, "load"), allocator.TRAIN]
         self.assertIsNone(device.alloc(90 << 20, load))  # the job tries less
         self.assertIsNotNone(device.alloc(40 << 20, load))
@@ -178,7 +178,7 @@ class RecordedJobs(Case):
         report, _ = self.report(snapshot(device), "--at", "oom")
         self.assertEqual(report["at"], {"event": len(device.events) - 1, "bytes": 40 << 20, "requested_bytes": 40 << 20})
 
-    def test_M1_a_request_may_not_have_what_is_of_another_stream_or_graph(self):
+    def test_a_request_may_not_have_what_is_of_another_stream_or_graph(self):
         device, load = Allocator(limit=64 << 20), [frame("/job/data.py", 7, "load"), allocator.TRAIN]
         other = device.alloc(30 << 20, load, stream=7)
         device.alloc(21 << 20, load)
@@ -198,7 +198,7 @@ class RecordedJobs(Case):
             self.assertIn(f"28 MiB of that for {whose}", text)
             self.assertNotIn("the largest free piece", text)
 
-    def test_M1_a_small_request_may_not_have_what_is_of_large_ones(self):
+    def test_a_small_request_may_not_have_what_is_of_large_ones(self):
         history = pickle.loads(lzma.decompress((TOP / "tests" / "data" / "memory" / "plain.pickle.xz").read_bytes()))
         device = Allocator(limit=60_000_000)
         self.assertFalse(replay(device, history["device_traces"][0]))

@@ -319,7 +319,7 @@ class Journey(Client):
 class NanJourney(Journey):
     sample = SAMPLES / "twins.pt2"
 
-    # Holds W28: from an open model to the line of Python in one action.
+    # From an open model to the line of Python in one action.
     def test_one_action_leads_to_the_line_of_python(self):
         self.choose("Walk to the Root")
         self.has_cell("Source", "line 25", "of the selected op")
@@ -335,7 +335,7 @@ class SavedJourney(Journey):
         return until("what the forward saves", lambda: next((node.get_name() for node in walk(self.app) if node.get_role_name() == "label" and shows(node)
                                                               and (node.get_name() or "").startswith("Forward") and "saves" in node.get_name()), None))
 
-    # Holds W29: one action to the origin, one back.
+    # One action to the origin, one back.
     def test_one_action_to_the_origin_and_one_back(self):
         row = until("a backward op", lambda: self.row("Backward listing", "aten.mm(", "forward: linear_8"))
         row.get_action_iface().do_action(0)
@@ -347,7 +347,7 @@ class SavedJourney(Journey):
         until("and back", lambda: "aten.mm(" in self.selected("Backward listing"))
         self.assertEqual(self.actions, 2)
 
-    # Holds W31: three actions from a saved value to another choice, one takes it back.
+    # Three actions from a saved value to another choice, one takes it back.
     def test_three_actions_adopt_a_choice_and_one_takes_it_back(self):
         row = until("a saved value", lambda: self.row("Forward listing", "linear_6 = aten._unsafe_view("))
         row.get_action_iface().do_action(0)

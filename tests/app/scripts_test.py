@@ -20,7 +20,7 @@ def load(name):
 
 
 class Affected(unittest.TestCase):
-    """H9: tests near a change."""
+    """Tests near a change."""
     affected = load("affected")
 
     def keys(self, *files, most=99):
@@ -72,7 +72,7 @@ class Circles(unittest.TestCase):
 
 
 class Subjects(unittest.TestCase):
-    """H11: the first line of a commit."""
+    """The first line of a commit."""
     check = load("check-subject")
 
     def test_good(self):
@@ -85,7 +85,7 @@ class Subjects(unittest.TestCase):
 
 
 class Release(unittest.TestCase):
-    """H11: a release."""
+    """A release."""
     release = load("release")
 
     def test_notes_are_the_part_of_the_changes(self):

@@ -1,4 +1,4 @@
-// V1: how long it takes to have the operands and outputs of an op chosen at random, wherever a session is: the run
+// How long it takes to have the operands and outputs of an op chosen at random, wherever a session is: the run
 // ahead before the first one, and then each, with memory for all values, for half and for a tenth. docs/performance.md
 // holds the figures of one run.
 #include <benchmark/benchmark.h>

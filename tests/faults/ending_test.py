@@ -24,7 +24,6 @@ class Ending(unittest.TestCase):
     def test_the_library_ends_other_programs(self):
         self.assertEqual(self.run_preloaded("/bin/true").returncode, -6)
 
-    # Holds FA9.
     def test_a_run_ends_with_its_exit_code_and_all_its_output(self):
         plain = subprocess.run([PROGRAM, "trace", MODEL], capture_output=True, text=True, timeout=120)
         result = self.run_preloaded(PROGRAM, "trace", MODEL)

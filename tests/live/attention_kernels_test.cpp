@@ -65,7 +65,7 @@ class AttentionKernels : public testing::TestWithParam<Case> {
   Tensors qkv;
 };
 
-TEST_P(AttentionKernels, R10_FlashIsItsFormula) {
+TEST_P(AttentionKernels, FlashIsItsFormula) {
   if (GetParam().hasBias) GTEST_SKIP() << "flash attention takes no bias";
   expectSame([](const Tensors& t) {
     return std::get<0>(
@@ -73,7 +73,7 @@ TEST_P(AttentionKernels, R10_FlashIsItsFormula) {
   });
 }
 
-TEST_P(AttentionKernels, R10_MemoryEfficientIsItsFormula) {
+TEST_P(AttentionKernels, MemoryEfficientIsItsFormula) {
   expectSame([](const Tensors& t) {
     return std::get<0>(at::_scaled_dot_product_efficient_attention(t[0], t[1], t[2],
                                                                    t.size() > 3 ? std::optional(t[3]) : std::nullopt,
@@ -81,7 +81,7 @@ TEST_P(AttentionKernels, R10_MemoryEfficientIsItsFormula) {
   });
 }
 
-TEST_P(AttentionKernels, R10_CudnnIsItsFormula) {
+TEST_P(AttentionKernels, CudnnIsItsFormula) {
   if (GetParam().hasBias) qkv[3] = at::zeros_like(qkv[3]);  // cuDNN's bias has no gradient
   const auto bias = GetParam().hasBias ? std::optional(qkv.back().clone()) : std::nullopt;
   if (bias) qkv.pop_back();
@@ -104,8 +104,8 @@ INSTANTIATE_TEST_SUITE_P(All, AttentionKernels,
                                          Case{1, false, false, {}}, Case{4, false, true, {}},
                                          Case{2, false, true, 0.7}));
 
-// R10: the backward finds the forward's dropout again in the seed.
-TEST(AttentionDropout, R10_TheBackwardRepeatsTheMaskOfTheSeed) {
+// The backward finds the forward's dropout again in the seed.
+TEST(AttentionDropout, TheBackwardRepeatsTheMaskOfTheSeed) {
   ASSERT_TRUE(provideFromPack("aten._scaled_dot_product_efficient_attention.default"));
   at::manual_seed(5);
   const auto q = at::randn({1, 2, 6, 4}, inDouble), k = at::randn({1, 2, 6, 4}, inDouble);
@@ -121,9 +121,9 @@ TEST(AttentionDropout, R10_TheBackwardRepeatsTheMaskOfTheSeed) {
   EXPECT_FALSE(at::equal(std::get<0>(at::_scaled_dot_product_efficient_attention(q, k, v, {}, true, 0.5)), weights));
 }
 
-// R10: results have a GPU's shapes: cuDNN's logsumexp has a dimension more, the memory-efficient one's rows are padded,
+// Results have a GPU's shapes: cuDNN's logsumexp has a dimension more, the memory-efficient one's rows are padded,
 // and memory keeps the query's order, which the reshapes behind it rely on.
-TEST(AttentionShapes, R10_AreThoseOfAGpu) {
+TEST(AttentionShapes, AreThoseOfAGpu) {
   ASSERT_TRUE(provideFromPack("aten._scaled_dot_product_cudnn_attention.default"));
   for (const auto device : {at::kCPU, at::kMeta}) {
     const auto half = at::TensorOptions().dtype(at::kHalf).device(device);

@@ -42,7 +42,7 @@ struct FakeSource {
   }
 };
 
-TEST(BlockCache, R25_ABlockIsHandedOutAgain) {
+TEST(BlockCache, ABlockIsHandedOutAgain) {
   FakeSource memory;
   BlockCache cache(memory.source());
   void* const first = cache.allocate(mebibyte);
@@ -60,7 +60,7 @@ TEST(BlockCache, R25_ABlockIsHandedOutAgain) {
   EXPECT_EQ(memory.held, 0u);
 }
 
-TEST(BlockCache, R25_KeptAndUsedMemoryStayWithinAnEighthMoreThanThePeak) {
+TEST(BlockCache, KeptAndUsedMemoryStayWithinAnEighthMoreThanThePeak) {
   FakeSource memory;
   BlockCache cache(memory.source());
   std::mt19937_64 bits(1);
@@ -87,7 +87,7 @@ TEST(BlockCache, R25_KeptAndUsedMemoryStayWithinAnEighthMoreThanThePeak) {
   EXPECT_EQ(cache.counts().peak, 0);
 }
 
-TEST(BlockCache, R25_KeptMemoryGoesBackWhereTheSystemNeedsIt) {
+TEST(BlockCache, KeptMemoryGoesBackWhereTheSystemNeedsIt) {
   FakeSource memory;
   BlockCache cache(memory.source());
   cache.free(cache.allocate(8 * mebibyte));
@@ -99,7 +99,7 @@ TEST(BlockCache, R25_KeptMemoryGoesBackWhereTheSystemNeedsIt) {
   cache.release();
 }
 
-TEST(BlockCache, R25_KeptMemoryGoesBackBeforeAnAllocationFails) {
+TEST(BlockCache, KeptMemoryGoesBackBeforeAnAllocationFails) {
   FakeSource memory;
   memory.limit = 9 * mebibyte;
   BlockCache cache(memory.source());
@@ -112,7 +112,7 @@ TEST(BlockCache, R25_KeptMemoryGoesBackBeforeAnAllocationFails) {
   cache.release();
 }
 
-TEST(BlockCache, R25_SmallBlocksGoBackAtOnce) {
+TEST(BlockCache, SmallBlocksGoBackAtOnce) {
   FakeSource memory;
   BlockCache cache(memory.source());
   cache.free(cache.allocate(BlockCache::least - 1));
@@ -122,7 +122,7 @@ TEST(BlockCache, R25_SmallBlocksGoBackAtOnce) {
 
 std::int64_t bytesOf(const at::Tensor& tensor) { return static_cast<std::int64_t>(tensor.nbytes()); }
 
-TEST(TensorMemory, R25_ATensorsMemoryIsHandedOutAgainAndGivenBack) {
+TEST(TensorMemory, ATensorsMemoryIsHandedOutAgainAndGivenBack) {
   releaseKeptMemory();
   const auto before = tensorMemory();
   auto tensor = at::empty({static_cast<std::int64_t>(mebibyte)}, at::kFloat);
@@ -138,7 +138,7 @@ TEST(TensorMemory, R25_ATensorsMemoryIsHandedOutAgainAndGivenBack) {
   EXPECT_EQ(tensorMemory().inUse, before.inUse);
 }
 
-TEST(TensorMemory, R25_KeptMemoryComesOutOfABudget) {
+TEST(TensorMemory, KeptMemoryComesOutOfABudget) {
   releaseKeptMemory();
   at::empty({8 << 20}, at::kByte).reset();
   ASSERT_GE(tensorMemory().kept, 8 << 20);

@@ -78,7 +78,7 @@ bool refusesWithoutDimensions(std::string_view op) {
   return std::any_of(std::begin(names), std::end(names), [&](auto name) { return op.starts_with(name); });
 }
 
-TEST(Determinism, G1_TensorsWithoutDimensionsAreIndexedAsInEager) {
+TEST(Determinism, TensorsWithoutDimensionsAreIndexedAsInEager) {
   for (const auto& one : indexed()) {
     const auto analysis = derived(one, {});
     ASSERT_TRUE(analysis->derived()) << one.op << (analysis->problems.empty() ? "" : analysis->problems.back().message);
@@ -94,7 +94,7 @@ TEST(Determinism, G1_TensorsWithoutDimensionsAreIndexedAsInEager) {
 }
 
 // In the forward or in the backward: that of gather is a scatter_add, that of topk a scatter.
-TEST(Determinism, G1_WhereTheDeterministicKernelIsRightItIsTaken) {
+TEST(Determinism, WhereTheDeterministicKernelIsRightItIsTaken) {
   for (const auto& one : indexed()) {
     const auto analysis = derived(one, {6});
     ASSERT_TRUE(analysis->derived()) << one.op;
@@ -110,7 +110,7 @@ TEST(Determinism, G1_WhereTheDeterministicKernelIsRightItIsTaken) {
   }
 }
 
-TEST(Determinism, G1_ManyIntoOnePlaceMayChangeTheLastBit) {
+TEST(Determinism, ManyIntoOnePlaceMayChangeTheLastBit) {
   ModelBuilder m;
   const auto one = m.input("x", {}), many = m.input("s", {5});
   m.output(m.op("aten.scatter_add.default", {one, 0, m.input("i", {5}, DType::i64), many}));
@@ -119,7 +119,7 @@ TEST(Determinism, G1_ManyIntoOnePlaceMayChangeTheLastBit) {
   EXPECT_NE(note.find("aten.scatter_add ("), std::string::npos) << note;
 }
 
-TEST(Determinism, G1_TheWrongKernelOfReflectionPadIsNotTaken) {
+TEST(Determinism, TheWrongKernelOfReflectionPadIsNotTaken) {
   ModelBuilder m;
   m.output(m.op("aten.reflection_pad2d.default", {m.input("x", {1, 2, 4, 4}), ModelBuilder::list({1, 2, 1, 2})}));
   const auto analysis = m.analyse(onCuda());
@@ -142,7 +142,7 @@ TEST(Determinism, G1_TheWrongKernelOfReflectionPadIsNotTaken) {
   })) << "a note says that a step back may change the last bit";
 }
 
-TEST(Determinism, G1_EveryOpOfTheTableIsOneOfLibTorchAndHasAReason) {
+TEST(Determinism, EveryOpOfTheTableIsOneOfLibTorchAndHasAReason) {
   std::set<std::string_view> seen;
   for (const auto& rule : gpuKernelRules()) {
     EXPECT_TRUE(seen.insert(rule.op).second) << rule.op << " is there twice";
@@ -155,7 +155,7 @@ TEST(Determinism, G1_EveryOpOfTheTableIsOneOfLibTorchAndHasAReason) {
   }
 }
 
-TEST(Determinism, G1_AttentionNeedsTheModeThatDoesNotMerelyWarn) {
+TEST(Determinism, AttentionNeedsTheModeThatDoesNotMerelyWarn) {
   const auto& context = at::globalContext();
   using Mode = DeterministicScope::Mode;
   {

@@ -80,7 +80,7 @@ TEST_F(DeviceRun, aFailureNamesTheOpItsSchemaAndTheDevice) {
   }
 }
 
-TEST(FullPrecision, G9_TF32IsOffWithinAComparisonAndThenAsBefore) {
+TEST(FullPrecision, TF32IsOffWithinAComparisonAndThenAsBefore) {
   auto& context = at::globalContext();
   const bool convolutions = context.allowTF32CuDNN(), products = context.allowTF32CuBLAS();
   {

@@ -34,7 +34,7 @@ class GpuStatistics : public ::testing::Test {
   FakeDriver driver;
 };
 
-TEST_F(GpuStatistics, G2_ARunCostsALaunchForEachValueAndOneCopyAtItsEnd) {
+TEST_F(GpuStatistics, ARunCostsALaunchForEachValueAndOneCopyAtItsEnd) {
   constexpr int ops = 300;
   std::vector<at::Tensor> values;
   for (int i = 0; i < ops; ++i) values.push_back(at::full({1 + i % 7, 40}, i, at::kFloat));
@@ -60,7 +60,7 @@ TEST_F(GpuStatistics, G2_ARunCostsALaunchForEachValueAndOneCopyAtItsEnd) {
   }
 }
 
-TEST_F(GpuStatistics, G2_ViewsOfTheSameElementsCostNoLaunchUntilTheyAreWritten) {
+TEST_F(GpuStatistics, ViewsOfTheSameElementsCostNoLaunchUntilTheyAreWritten) {
   const auto matrix = at::arange(12, at::kFloat).view({3, 4});
   std::deque<TensorStatistics> results(5);
   RunStatistics statistics(5);
@@ -81,7 +81,7 @@ TEST_F(GpuStatistics, G2_ViewsOfTheSameElementsCostNoLaunchUntilTheyAreWritten) 
   EXPECT_EQ(results[3].max, 2);
 }
 
-TEST_F(GpuStatistics, G2_ExpandedElementsAreReadOnceAndCountEach) {
+TEST_F(GpuStatistics, ExpandedElementsAreReadOnceAndCountEach) {
   const auto row = at::arange(4, at::kDouble);
   std::deque<TensorStatistics> results(2);
   RunStatistics statistics(2);
@@ -93,7 +93,7 @@ TEST_F(GpuStatistics, G2_ExpandedElementsAreReadOnceAndCountEach) {
   EXPECT_DOUBLE_EQ(results[0].norm, std::sqrt(14000));
 }
 
-TEST_F(GpuStatistics, G2_MoreValuesThanWereSaidAreCopiedInBetween) {
+TEST_F(GpuStatistics, MoreValuesThanWereSaidAreCopiedInBetween) {
   std::vector<at::Tensor> values;
   for (int i = 0; i < 7; ++i) values.push_back(at::full({5}, i, at::kInt));
   std::deque<TensorStatistics> results(7);
@@ -107,7 +107,7 @@ TEST_F(GpuStatistics, G2_MoreValuesThanWereSaidAreCopiedInBetween) {
   for (std::size_t i = 0; i < 7; ++i) EXPECT_EQ(results[i].mean, static_cast<double>(i));
 }
 
-TEST_F(GpuStatistics, G12_AHistogramOfTheWholeRangeOfDoublesStaysInItsCells) {
+TEST_F(GpuStatistics, AHistogramOfTheWholeRangeOfDoublesStaysInItsCells) {
   const double greatest = std::numeric_limits<double>::max();
   const auto numbers = at::tensor({-greatest, greatest, 0.0, 1.0, greatest / 2}, at::kDouble);
   EXPECT_EQ(computeHistogram(claimed(numbers), 4), (std::vector<std::int64_t>{1, 0, 2, 2}));

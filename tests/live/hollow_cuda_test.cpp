@@ -124,7 +124,7 @@ void lookAtCudnn(const char* op, const std::function<void()>& body) {
 }
 
 // What cuDNN would be asked for, whether the weights are one block, no trace can hold: "set_.source_Storage".
-TEST(HollowCuda, G7_RecurrentLayersAreDerivedWithoutCudnn) {
+TEST(HollowCuda, RecurrentLayersAreDerivedWithoutCudnn) {
   struct Layer {
     const char *op, *called;
     std::int64_t gates;
@@ -170,7 +170,7 @@ std::vector<at::Tensor> runOnCpu(const Analysis& analysis) {
   return results;
 }
 
-TEST(HollowCuda, G8_AttentionOfTheCpuIsComputedByItsFormulaOnAGpu) {
+TEST(HollowCuda, AttentionOfTheCpuIsComputedByItsFormulaOnAGpu) {
   for (const bool isCausal : {false, true}) {
     const auto onGpu = attentionOfTheCpu(onCuda(), isCausal), onCpu = attentionOfTheCpu({}, isCausal);
     ASSERT_TRUE(onGpu->derived()) << (onGpu->problems.empty() ? "" : onGpu->problems.back().message);

@@ -61,7 +61,7 @@ OpValuesOptions withStatistics() {
   return options;
 }
 
-TEST_F(OnAGpu, G2_TheWindowsStatisticsOfManyOpsAreCopiedOnce) {
+TEST_F(OnAGpu, TheWindowsStatisticsOfManyOpsAreCopiedOnce) {
   OpValues there(chain(cuda0, 30), withStatistics()), here(chain(Device(), 30), withStatistics());
   there.runAhead(1);
   static_cast<void>(there.news());  // the memory of the run
@@ -113,11 +113,11 @@ void expectNumbersOfWhatWasPutIn(Device device) {
   }
 }
 
-TEST_F(OnAGpu, G2_ContentsPutInByHandHaveNewNumbers) { expectNumbersOfWhatWasPutIn(cuda0); }
+TEST_F(OnAGpu, ContentsPutInByHandHaveNewNumbers) { expectNumbersOfWhatWasPutIn(cuda0); }
 TEST(OnTheCpu, contentsPutInByHandHaveNewNumbers) { expectNumbersOfWhatWasPutIn(Device()); }
 
 /// What `torch.manual_seed(0); torch.rand(6, device='cuda')` gives, and a second call of it.
-TEST_F(OnAGpu, G10_ARecordedGeneratorOfAGpuDrawsWhatTheGpuDrew) {
+TEST_F(OnAGpu, ARecordedGeneratorOfAGpuDrawsWhatTheGpuDrew) {
   const std::vector<std::vector<double>> drawn{{0.3990, 0.5167, 0.0249, 0.9401, 0.9459, 0.7967},
                                                {0.9722, 0.7910, 0.4690, 0.3300, 0.3345, 0.3783}};
   const auto cpu = keepTensor(at::Generator(at::globalContext().defaultGenerator(c10::kCPU)).get_state());
@@ -138,7 +138,7 @@ TEST_F(OnAGpu, G10_ARecordedGeneratorOfAGpuDrawsWhatTheGpuDrew) {
   }
 }
 
-TEST_F(OnAGpu, G11_AProductAsTheFirstOpOfAThreadWarnsOfNoContext) {
+TEST_F(OnAGpu, AProductAsTheFirstOpOfAThreadWarnsOfNoContext) {
   struct Heard : c10::WarningHandler {
     void process(const c10::Warning& warning) override { texts.push_back(warning.msg()); }
     std::vector<std::string> texts;

@@ -1,4 +1,4 @@
-// H4: the table of what ops do beyond their schema.
+// The table of what ops do beyond their schema.
 #include "core/trace/op_traits.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>

@@ -42,7 +42,7 @@ TensorData stateOfGpu(std::int64_t seed, std::int64_t offset) {
 
 bool isState(const at::Tensor& state, const TensorData& expected) { return at::equal(state, borrowTensor(expected)); }
 
-TEST(RecordedGenerator, G10_TheStateOfAGpuIsKeptWithThatOfTheCpu) {
+TEST(RecordedGenerator, TheStateOfAGpuIsKeptWithThatOfTheCpu) {
   const auto cpu = keepTensor(at::detail::createCPUGenerator(11).get_state());
   const auto first = stateOfGpu(5, 40), second = stateOfGpu(6, 4);
   const auto seed = seedOfStates({cpu, {{0, first}, {2, second}}});
@@ -56,7 +56,7 @@ TEST(RecordedGenerator, G10_TheStateOfAGpuIsKeptWithThatOfTheCpu) {
   EXPECT_EQ(seedOfStates(*statesAsText(seed)), seed);
 }
 
-TEST(RecordedGenerator, G10_OtherBytesOfAGpuAreRefused) {
+TEST(RecordedGenerator, OtherBytesOfAGpuAreRefused) {
   const auto cpu = keepTensor(at::detail::createCPUGenerator(11).get_state());
   EXPECT_THROW(seedOfStates({cpu, {{0, keepTensor(at::zeros({8}, at::kByte))}}}), Error);
   EXPECT_THROW(seedOfStates({std::nullopt, {{0, stateOfGpu(1, 0)}}}), Error);

@@ -191,7 +191,7 @@ def transformers_models():
         "Language models, encoder", masked, SMALL, ("BertForMaskedLM", {}), ("RobertaForMaskedLM", dict(max_position_embeddings=80)), ("AlbertForMaskedLM", dict(embedding_size=16)),
         ("ElectraForMaskedLM", dict(embedding_size=16)), ("DistilBertForMaskedLM", dict(hidden_dim=64)),
         ("DebertaForMaskedLM", dict(relative_attention=True, pos_att_type=["c2p", "p2c"])), ("DebertaV2ForMaskedLM", dict(relative_attention=True, pos_att_type=["c2p", "p2c"])),
-        ("MPNetForMaskedLM", {}), ("ConvBertForMaskedLM", dict(embedding_size=32)), 
+        ("MPNetForMaskedLM", {}), ("ConvBertForMaskedLM", dict(embedding_size=32)),
         ("SqueezeBertForMaskedLM", dict(embedding_size=32)), ("MobileBertForMaskedLM", dict(embedding_size=32, intra_bottleneck_size=32, num_feedforward_networks=1)),
         ("RoFormerForMaskedLM", dict(embedding_size=32)), ("MegatronBertForMaskedLM", {}), ("RemBertForMaskedLM", dict(input_embedding_size=16, output_embedding_size=16)),
         ("ModernBertForMaskedLM", dict(local_attention=8, global_attn_every_n_layers=2)), ("LayoutLMForMaskedLM", {}), ("EsmForMaskedLM", dict(mask_token_id=3)),

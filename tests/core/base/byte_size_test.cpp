@@ -7,8 +7,8 @@
 namespace retrograd {
 namespace {
 
-// Holds T4: one way to write sizes everywhere.
-TEST(ByteSize, T4_readsWhatPeopleWrite) {
+// One way to write sizes everywhere.
+TEST(ByteSize, readsWhatPeopleWrite) {
   EXPECT_EQ(byteSizeIn("0"), 0);
   EXPECT_EQ(byteSizeIn("4096"), 4096);
   for (const char* text : {"100K", "100k", "100KB", "100 kB", "100KiB", " 100 KiB "})
@@ -21,7 +21,7 @@ TEST(ByteSize, T4_readsWhatPeopleWrite) {
   EXPECT_EQ(byteSizeIn("4194304T"), std::int64_t{1} << 62);
 }
 
-TEST(ByteSize, T4_refusesTheRest) {
+TEST(ByteSize, refusesTheRest) {
   for (const char* text : {"",
                            " ",
                            "K",
@@ -45,8 +45,8 @@ TEST(ByteSize, T4_refusesTheRest) {
     EXPECT_EQ(byteSizeIn(text), std::nullopt) << text;
 }
 
-// Holds T4: a mistyped name gets the one that was meant.
-TEST(NearNames, T4_findsWhatWasMeant) {
+// A mistyped name gets the one that was meant.
+TEST(NearNames, findsWhatWasMeant) {
   const std::vector<std::string> known{"trace", "check", "compare", "run", "export", "pipeline"};
   EXPECT_EQ(nearNames("trce", known), std::vector<std::string>{"trace"});
   EXPECT_EQ(nearNames("rnu", known), std::vector<std::string>{"run"}) << "two letters swapped";

@@ -39,8 +39,8 @@ TEST(MemoryAccount, isThatOfTheFileThatIsRead) {
   EXPECT_EQ(MemoryAccount::current(), account);
 }
 
-// Holds L9 for JSON: two characters a value do not become a gigabyte.
-TEST(MemoryAccount, L9_jsonOfManySmallValuesIsRefused) {
+// Two characters a value do not become a gigabyte.
+TEST(MemoryAccount, jsonOfManySmallValuesIsRefused) {
   std::string text = "[";
   for (int i = 0; i < 5'000'000; ++i) text += "1,";
   text += "1]";

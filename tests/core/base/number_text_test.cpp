@@ -7,7 +7,7 @@
 namespace retrograd {
 namespace {
 
-// Holds L7: a number is all of a text or none.
+// A number is all of a text or none.
 TEST(NumberText, isStrict) {
   EXPECT_EQ(numberIn<int>("12"), 12);
   EXPECT_EQ(numberIn<int>("-12"), -12);

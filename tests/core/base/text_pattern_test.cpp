@@ -87,7 +87,7 @@ TEST(TextPattern, WhatIsWrongIsSaidWithItsPlace) {
   problem(std::string(2000, 'a'));
 }
 
-TEST(TextPattern, H12_DoesNotBacktrack) {
+TEST(TextPattern, DoesNotBacktrack) {
   std::string pattern, text(20'000, 'a');
   for (int i = 0; i < 30; ++i) pattern += "(a*)*";
   EXPECT_FALSE(expression("^" + pattern + "b", text));  // backtracking would not end

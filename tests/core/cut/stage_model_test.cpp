@@ -112,7 +112,6 @@ TEST(StageModel, AReceivedValueIsCopiedBeforeItIsWritten) {
   EXPECT_NE(lines.find("b = torch.ops.aten.mul_.Tensor(t_copy, n)"), std::string::npos) << lines;
 }
 
-// Holds N12.
 TEST(StageModel, WhatIsSentArrivesInItsStridesInMemoryOfItsOwn) {
   TensorMeta meta;
   meta.sizes = {4, 4};

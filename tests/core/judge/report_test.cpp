@@ -14,7 +14,7 @@ Report oneOf(Severity severity) {
   return report;
 }
 
-TEST(Judge, H22_PassesOnlyWhatWasCompared) {
+TEST(Judge, PassesOnlyWhatWasCompared) {
   EXPECT_EQ(decide({.judged = 1}).verdict, Verdict::pass);
   const auto nothing = decide({});
   EXPECT_EQ(nothing.verdict, Verdict::notPossible);
@@ -25,7 +25,7 @@ TEST(Judge, H22_PassesOnlyWhatWasCompared) {
   EXPECT_EQ(decide(part).reason, "h.weight: its op has no derivative");
 }
 
-TEST(Judge, H22_AFaultFailsAndASuspicionWithStrictAlone) {
+TEST(Judge, AFaultFailsAndASuspicionWithStrictAlone) {
   const auto fault = oneOf(Severity::fault), suspicion = oneOf(Severity::suspicion), note = oneOf(Severity::note);
   EXPECT_EQ(decide(fault).verdict, Verdict::fail);
   EXPECT_EQ(decide(fault).reason, "it is off; train.py:3 in step");

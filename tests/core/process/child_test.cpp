@@ -37,8 +37,8 @@ Ran shell(const std::string& script, const ChildOptions& options = piped()) {
   return ran;
 }
 
-// Holds L6: no child keeps another's pipe open, so the end of one is seen while others live.
-TEST(Child, L6_getsNoDescriptorButItsStreams) {
+// No child keeps another's pipe open, so the end of one is seen while others live.
+TEST(Child, getsNoDescriptorButItsStreams) {
   const Child other({"/bin/sleep", "30"}, piped());
   ChildOptions socket;
   socket.streams = ChildOptions::Streams::socket;

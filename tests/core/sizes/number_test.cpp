@@ -69,7 +69,7 @@ void expectCall(const std::string& name, const std::vector<Number>& operands, co
   }
 }
 
-// Holds N4: each number operator gives what Python gives, results and kinds of results, and an error where Python
+// Each number operator gives what Python gives, results and kinds of results, and an error where Python
 // raises. The table is Python's own (tests/data/numbers/make_table.py).
 TEST(Numbers, ArePythons) {
   std::ifstream table(sourcePath("tests/data/numbers/python.txt"));
@@ -105,7 +105,7 @@ TEST(Numbers, ArePythons) {
   EXPECT_GT(calls, 10000u);
 }
 
-// Holds N4: what the readers accept can be computed; the table above has each of these.
+// What the readers accept can be computed; the table above has each of these.
 TEST(Numbers, ReadersAcceptWhatCanBeComputed) {
   for (const auto* name :
        {"_operator.xor", "_operator.lshift", "_operator.invert", "_operator.truth", "math.cos", "math.isnan",

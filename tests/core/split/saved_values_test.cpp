@@ -7,7 +7,7 @@
 namespace retrograd::test {
 namespace {
 
-TEST(SavedValues, W24_memoryCountsOnceForTheFirstValueInItAndParametersAreFree) {
+TEST(SavedValues, memoryCountsOnceForTheFirstValueInItAndParametersAreFree) {
   Builder b;
   const auto x = b.input("x", {4}), w = b.input("w", {4}, ValueKind::parameter);
   const auto product = b.call("aten.mul.Tensor", {x, w});

@@ -1,4 +1,4 @@
-// K S2: statistics in one pass, in every dtype and on every vector unit, against sums of doubles one by one.
+// Statistics in one pass, in every dtype and on every vector unit, against sums of doubles one by one.
 #include "core/statistics/tensor_pass.h"
 
 #include <gtest/gtest.h>

@@ -25,7 +25,7 @@ TEST(Source, ADerivedOpHasTheLinesOfItsOriginUnlessItHasItsOwn) {
 
 const std::string capture = "retrograd.capture(model, x, loss=lambda out: Loss.apply(out, y))";
 
-TEST(Source, R7_WhatALambdaAppliesIsNotAppliedByTheLineAroundIt) {
+TEST(Source, WhatALambdaAppliesIsNotAppliedByTheLineAroundIt) {
   const SourceStack layer = {{"train.py", 9, "<module>", capture}};
   EXPECT_EQ(customFunctionFrame(layer), nullptr);
   const SourceStack loss = {

@@ -8,8 +8,8 @@ PAGE = Path(__file__).resolve().parents[3] / "docs" / "at-work.md"
 
 
 class Page(InFolder):
-    # Holds W36: pages for where people work are run as they are.
-    def test_W36_the_page_runs(self):
+    # Pages for where people work are run as they are.
+    def test_the_page_runs(self):
         blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.M | re.S)
         self.assertGreaterEqual(len(blocks), 3)
         labels = torch.randint(0, 3, (4,))

@@ -99,13 +99,13 @@ class CompiledMemory(unittest.TestCase):
     def tearDownClass(cls):
         cls.folder.cleanup()
 
-    def test_M2_lines_of_generated_code_are_joined(self):
+    def test_lines_of_generated_code_are_joined(self):
         joined = self.report["joined"]
         self.assertEqual(joined["exact_bytes"] + joined["aligned_bytes"] + joined["unknown_bytes"], self.report["peak_bytes"])
         self.assertGreater(joined["exact_bytes"] + joined["aligned_bytes"], 0.9 * self.report["peak_bytes"], joined)
         self.assertGreater(joined["exact_bytes"], 0.5 * self.report["peak_bytes"], joined)
 
-    def test_M2_what_the_code_returns_is_saved_for_an_op_of_the_backward(self):
+    def test_what_the_code_returns_is_saved_for_an_op_of_the_backward(self):
         # Of each block, what gelu reads again: 512 x 256 floats.
         saved = [b for b in self.blocks if b["held_for"].startswith("saved for") and b["requested_bytes"] == 512 * 256 * 4]
         self.assertTrue(saved)

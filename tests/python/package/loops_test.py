@@ -103,7 +103,7 @@ class Ranks(InFolder):
         self.assertEqual([one["ranks"] for one in folders.values()], [2, 2])
         self.assertIn("aten.log.default", self.walk(retrograd.Folder(self.folder / "retrograd-catch" / "step7-rank1")))
 
-    def test_R17_a_rank_knows_whether_it_made_the_nan(self):
+    def test_a_rank_knows_whether_it_made_the_nan(self):
         codes, text = in_processes(ACCUMULATED, self.folder)
         self.assertEqual(codes, [0, 0], text)
         own = next(line for line in text.splitlines() if "rank 1 of 2" in line)

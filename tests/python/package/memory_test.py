@@ -40,7 +40,7 @@ class OutOfMemory(InFolder):
         return c, text.getvalue()
 
     @unittest.skipUnless(PROGRAM, "the program reads the snapshot")
-    def test_M6_the_message_names_the_request_and_three_choices(self):
+    def test_the_message_names_the_request_and_three_choices(self):
         for where in "forward", "backward":
             with mock.patch.dict("os.environ", RETROGRAD=PROGRAM):
                 c, text = self.run_out(recorded(), where)
@@ -52,18 +52,18 @@ class OutOfMemory(InFolder):
             self.assertEqual(len(pickle.loads(c.snapshot.read_bytes())["device_traces"][0]), 1932)
             self.assertEqual(c.folders, [])
 
-    def test_M6_without_a_history_the_message_says_how_to_have_one(self):
+    def test_without_a_history_the_message_says_how_to_have_one(self):
         c, text = self.run_out({"segments": [], "device_traces": [[]]})
         self.assertIn("_record_memory_history", text)
         self.assertIsNone(c.snapshot)
 
-    def test_M6_without_the_program_the_snapshot_is_kept_all_the_same(self):
+    def test_without_the_program_the_snapshot_is_kept_all_the_same(self):
         with mock.patch.object(_memory, "run", side_effect=retrograd.ProgramNotFound()):
             c, text = self.run_out(recorded())
         self.assertTrue(c.snapshot.exists())
         self.assertIn("Tried to allocate 1.00 GiB", text)
 
-    def test_M6_choices_are_those_that_free_most(self):
+    def test_choices_are_those_that_free_most(self):
         report = {"categories": [{"name": "activation", "bytes": 60}, {"name": "optimizer", "bytes": 50}, {"name": "workspace", "bytes": 10}],
                   "groups": [{"name": "net.py:3", "category": "activation", "bytes": 40}], "findings": []}
         self.assertEqual([size for size, _ in _memory.choices(report)], [50, 40, 30])

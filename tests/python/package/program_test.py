@@ -43,7 +43,7 @@ class Program(InFolder):
                 self.assertNotRegex(module.read_text(), r"(?m)^\s*import subprocess|subprocess\.(run|Popen)|import .*\bPopen", module.name)
 
     @unittest.skipUnless(_program.carried(), "the package is not that of a wheel")
-    def test_G2_the_program_of_the_wheel_finds_its_kernels(self):
+    def test_the_program_of_the_wheel_finds_its_kernels(self):
         done = subprocess.run([_program.carried(), "version", "--format", "json"], capture_output=True, text=True, timeout=60)
         self.assertTrue(json.loads(done.stdout)["gpu_kernels"], done.stderr)
 
@@ -84,7 +84,7 @@ class Program(InFolder):
         (private / "torch-2.15").mkdir()
         self.assertEqual(_program._torch_version(program, libraries), "2.15")
 
-    def test_W35_the_package_is_a_command(self):
+    def test_the_package_is_a_command(self):
         other = self.other()
         done = subprocess.run([sys.executable, "-m", "retrograd", "version"], env=dict(os.environ, RETROGRAD=str(other)), capture_output=True, text=True, timeout=60)
         self.assertEqual((done.returncode, done.stdout), (0, subprocess.run([other, "version"], capture_output=True, text=True).stdout), done.stderr)

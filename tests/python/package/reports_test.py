@@ -115,7 +115,7 @@ class LossesInTheGraph(Loop):
             walked = self.walk(folder)
             self.assertIn(HERE, walked.split("root:")[1], walked)
 
-    def test_R14_reshaped_sliced_shifted_and_cast(self):
+    def test_reshaped_sliced_shifted_and_cast(self):
         forms = {
             "flat": lambda c, out, x: c.loss(lambda a, b: F.cross_entropy(a, b) + spoiled(a), out.flatten(0, 1), x.flatten()),
             "shifted": lambda c, out, x: c.loss(SpoiledLoss(0.5), out[:, :-1].reshape(-1, 11), x[:, 1:].reshape(-1)),
@@ -126,7 +126,7 @@ class LossesInTheGraph(Loop):
             with self.subTest(name):
                 self.assert_whole(self.caught(Words(), loss, path=name))
 
-    def test_R14_a_loss_that_was_computed_before(self):
+    def test_a_loss_that_was_computed_before(self):
         """c.loss(value), several losses, a loss that is scaled or written in place, and no c.loss at all."""
         def value(c, out, x):
             return c.loss(SpoiledLoss(0.5)(out.flatten(0, 1), x.flatten()))
@@ -151,7 +151,7 @@ class LossesInTheGraph(Loop):
             with self.subTest(loss.__name__):
                 self.assert_whole(self.caught(Words(), loss, path=loss.__name__))
 
-    def test_R14_gradients_are_those_of_the_loop(self):
+    def test_gradients_are_those_of_the_loop(self):
         """A scaled sum of losses, one of them without a name, and a penalty on the weights; a hook of the loop spoils another gradient."""
         model = Words()
 
@@ -168,13 +168,13 @@ class LossesInTheGraph(Loop):
         self.assertEqual(sorted(name for name in values if name.startswith(("out.", "cot."))), ["cot.1", "out.0", "out.1"])
         self.check(folder.path)
 
-    def test_R14_no_name_for_the_loss(self):
+    def test_no_name_for_the_loss(self):
         """A plain loop: what backward is called on is the loss."""
         folder = self.caught(Words(), lambda c, out, x: F.cross_entropy(out.flatten(0, 1), x.flatten()) + spoiled(out))
         self.assertIn("the fault", self.lines(folder)["aten.log.default"][0][3])
         self.assertEqual(folder.manifest["cannot_replay"], [])
 
-    def test_R14_outputs_in_containers(self):
+    def test_outputs_in_containers(self):
         @dataclasses.dataclass
         class Out:
             logits: torch.Tensor
@@ -187,7 +187,7 @@ class LossesInTheGraph(Loop):
 
         self.assert_whole(self.caught(Tuple(), lambda c, out, x: c.loss(spoiled, out.hidden[1]["third"][0]) + out.logits.mean()))
 
-    def test_R14_what_cannot_be_part_of_the_graph_is_said(self):
+    def test_what_cannot_be_part_of_the_graph_is_said(self):
         """A custom Function between model and loss has a backward that no graph holds: the graph ends at the outputs, with their gradients."""
         folder = self.caught(Words(), lambda c, out, x: c.loss(F.cross_entropy, Identity.apply(out).flatten(0, 1) * float("inf"), x.flatten()))
         (line,) = folder.manifest["cannot_replay"]
@@ -195,12 +195,12 @@ class LossesInTheGraph(Loop):
         self.assertIn(line, self.text)
         self.assertNotIn("aten.cross_entropy_loss.default", self.lines(folder))
 
-    def test_R14_a_custom_function_is_named_with_its_line(self):
+    def test_a_custom_function_is_named_with_its_line(self):
         folder = self.caught(Words(), lambda c, out, x: Identity.apply(out).sum() * float("inf"))
         (line,) = folder.manifest["cannot_replay"]
         self.assertRegex(line, r"lies Identity \(a custom autograd.Function, .*reports_test.py:\d+ in backward\)")
 
-    def test_R14_a_loss_of_several_calls_of_the_model(self):
+    def test_a_loss_of_several_calls_of_the_model(self):
         """As of two texts that are compared: the folder has the call that the fault comes after. Where the fault is in an earlier call, it has that one."""
         def losses(model, spoil_first):
             first, second = (model(torch.randint(0, 11, (2, 5))).mean(-1) for _ in range(2))
@@ -222,7 +222,7 @@ class LossesInTheGraph(Loop):
             else:
                 self.assertIn("this folder has call 1 of 2, and ends at its outputs", text.getvalue())
 
-    def test_R14_modes_of_the_loop_stay(self):
+    def test_modes_of_the_loop_stay(self):
         """The loop's own modes are left as they were, in whatever order they begin and end."""
         model = Words()
         with told(), retrograd.catch(model) as c:
@@ -238,7 +238,7 @@ class LossesInTheGraph(Loop):
 
 
 class Lines(Loop):
-    def test_R15_helpers_of_forward_and_of_the_loss(self):
+    def test_helpers_of_forward_and_of_the_loss(self):
         class Helped(Words):
             def forward(self, ids):
                 logits = super().forward(ids)
@@ -250,12 +250,12 @@ class Lines(Loop):
         self.assertIn("the fault", code)
         self.assertTrue(all(_lines.owner(line["file"]) == "user" for line in folder.manifest["source"]), folder.manifest["source"])
 
-    def test_R15_a_model_without_a_line_has_the_line_that_calls_it(self):
+    def test_a_model_without_a_line_has_the_line_that_calls_it(self):
         model = torch.nn.Sequential(torch.nn.Embedding(11, 6), torch.nn.Linear(6, 11))
         folder = self.caught(model, lambda c, out, x: c.loss(spoiled, out))
         self.assertIn("loss(c, model(x), x).backward()", self.lines(folder)["aten.linear.default"][0][3])
 
-    def test_R15_decorated_helpers_and_capture(self):
+    def test_decorated_helpers_and_capture(self):
         def decorated(function):
             import functools
 
@@ -276,12 +276,12 @@ class Lines(Loop):
         self.assertIn("# here", self.lines(folder)["aten.sin.default"][0][3])
         self.assertIn("retrograd.capture(", self.lines(folder)["aten.cross_entropy_loss.default"][0][3])
 
-    def test_R15_pytorchs_place_for_frames_is_there(self):
+    def test_pytorchs_place_for_frames_is_there(self):
         from torch.fx.proxy import TracerBase
 
         self.assertTrue(callable(TracerBase._filter_traceback_frames))
 
-    def test_R15_graphs_of_dynamo(self):
+    def test_graphs_of_dynamo(self):
         torch._dynamo.reset()
         _backend._recordings.clear()
 
@@ -296,7 +296,7 @@ class Lines(Loop):
         self.assertTrue(all(_lines.owner(line["file"]) == "user" for line in manifest["source"]), manifest["source"])
 
 
-    def test_R15_the_loss_of_a_model_with_a_graph_break(self):
+    def test_the_loss_of_a_model_with_a_graph_break(self):
         """What comes after the model has its own lines where the step is recorded, too, and never the line that calls backward."""
         class Branching(Words):
             def forward(self, ids):
@@ -340,18 +340,18 @@ class LeftOut(Loop):
         _backend._listen()
         _backend._recordings.clear()
 
-    def test_R16_a_branch_in_a_loop_is_said(self):
+    def test_a_branch_in_a_loop_is_said(self):
         with told() as text:
             torch.compile(BranchInLoop(), backend="retrograd", options={"path": "here"})(torch.randn(2, 4)).sum().backward()
         self.assertRegex(text.getvalue(), r"forward \(.*reports_test.py:\d+\) runs in Python.*data-dependent branching, in a loop.*if x.sum\(\) > 0.*Next way: ")
         self.assertIn("runs in Python", retrograd.Folder(self.folder / "here").manifest["cannot_replay"][0])
 
-    def test_R16_other_backends_are_not_spoken_of(self):
+    def test_other_backends_are_not_spoken_of(self):
         with told() as text:
             torch.compile(BranchInLoop(), backend="eager")(torch.randn(2, 4)).sum().backward()
         self.assertEqual(text.getvalue(), "")
 
-    def test_R16_checkpointed_regions_are_kept_by_the_backend(self):
+    def test_checkpointed_regions_are_kept_by_the_backend(self):
         class Checkpointed(Words):
             def forward(self, ids):
                 return checkpoint(super().forward, ids, use_reentrant=False)
@@ -364,7 +364,7 @@ class LeftOut(Loop):
         self.assertTrue(any("tag_activation_checkpoint" in str(node.target) for node in graph.nodes))
         self.check_all(folder)
 
-    def test_R16_checkpointing_that_the_export_leaves_out_is_said(self):
+    def test_checkpointing_that_the_export_leaves_out_is_said(self):
         for reentrant in (False, True):
             class Checkpointed(Words):
                 def forward(self, ids):
@@ -381,7 +381,7 @@ class LeftOut(Loop):
             self.assertEqual(sorted(name for name in values if name.startswith("grad.")), ["grad.p.head.bias", "grad.p.head.weight", "grad.p.table.weight"])
             self.check(folder.path)  # the graph's gradients pass the region
 
-    def test_R16_a_reentrant_region_without_an_input_that_is_differentiated_has_no_gradients(self):
+    def test_a_reentrant_region_without_an_input_that_is_differentiated_has_no_gradients(self):
         """As in PyTorch, which warns of it: its parameters get none."""
         class Cut(torch.nn.Module):
             def __init__(self):
@@ -399,7 +399,7 @@ class LeftOut(Loop):
         torch.testing.assert_close(model.first.weight.grad, torch.ones(4, 4))  # stays the loop's
         self.assertIsNone(model.last.weight.grad)
 
-    def test_R18_a_data_dependent_model(self):
+    def test_a_data_dependent_model(self):
         """It is recorded as it runs, and the message names the line at which the export stops."""
         folder = self.caught(BranchInLoop(), lambda c, out, x: c.loss(spoiled, out), lambda: torch.randn(2, 4))
         self.assertIn("weights and the batch are inside", self.text)
@@ -424,7 +424,7 @@ class Exceptions(Loop):
         model.head.weight.register_hook(fails)
         return model
 
-    def test_R17_an_exception_in_a_hook_is_written_once(self):
+    def test_an_exception_in_a_hook_is_written_once(self):
         with told() as text, self.assertRaisesRegex(RuntimeError, "no gradient today"), retrograd.catch(self.hooked()) as c:
             x = torch.randint(0, 11, (2, 5))
             c.loss(F.cross_entropy, c.model(x).flatten(0, 1), x.flatten()).backward()
@@ -434,7 +434,7 @@ class Exceptions(Loop):
         self.assertIn("second line", c.folder.manifest["failure"]["message"])
         self.assertNotIn("walk-nan", text.getvalue())
 
-    def test_R17_an_exception_that_the_loop_handles_is_written(self):
+    def test_an_exception_that_the_loop_handles_is_written(self):
         model = self.hooked()
         with told() as text, retrograd.catch(model) as c:
             for _ in range(2):
@@ -445,7 +445,7 @@ class Exceptions(Loop):
         self.assertEqual(c.folder.manifest["failure"]["kind"], "exception")
         self.assertEqual(len(c.folders), 1)
 
-    def test_R17_recomputation_that_differs(self):
+    def test_recomputation_that_differs(self):
         """A checkpointed model that routes otherwise when it is run again: CheckpointError."""
         class Routed(torch.nn.Module):
             def __init__(self):
@@ -466,7 +466,7 @@ class Exceptions(Loop):
         self.assertEqual(c.folder.manifest["failure"]["kind"], "exception")
         self.assertIn("CheckpointError", text.getvalue())
 
-    def test_R17_no_backward_followed_is_said_only_then(self):
+    def test_no_backward_followed_is_said_only_then(self):
         model = Net(bad=0)
         x, y = batch()
         for differentiated in (False, True):
@@ -476,7 +476,7 @@ class Exceptions(Loop):
                     loss.backward()
             self.assertEqual("no backward followed" in text.getvalue(), not differentiated)
 
-    def test_R17_a_loop_that_checks_the_loss_before_backward(self):
+    def test_a_loop_that_checks_the_loss_before_backward(self):
         """It raises, ends the program or goes on: the step is written, with the loss as far as it was seen, and the exception stays the loop's."""
         def step(model, ends):
             loss = spoiled(model(torch.randint(0, 11, (2, 5)))) * 0.5
@@ -500,7 +500,7 @@ class Exceptions(Loop):
                 self.assertEqual(c.folder.manifest["numbers"]["loss_again"], "-inf")
                 self.assertIn("no backward followed", text.getvalue())
 
-    def test_R17_a_loss_that_was_not_seen_before_the_exception_is_said(self):
+    def test_a_loss_that_was_not_seen_before_the_exception_is_said(self):
         class Total(torch.autograd.Function):
             @staticmethod
             def forward(ctx, x):
@@ -512,14 +512,14 @@ class Exceptions(Loop):
         self.assertEqual(c.folders, [])
         self.assertRegex(text.getvalue(), r"step 0: FloatingPointError before a backward\. catch saw no loss .* c\.loss\(function, output, target\)")
 
-    def test_R17_a_backward_that_raises_has_no_gradients_to_compare(self):
+    def test_a_backward_that_raises_has_no_gradients_to_compare(self):
         """`check` compares what there is, and misses no gradient."""
         with told(), self.assertRaises(RuntimeError), retrograd.catch(Raising()) as c:
             c.model(torch.randint(0, 11, (2, 5))).sum().backward()
         self.assertTrue(any("backward raises RuntimeError: never" in line for line in c.folder.manifest["cannot_replay"]))
         self.check(c.folder.path)
 
-    def test_R17_anomaly_mode_is_a_nan_with_a_root(self):
+    def test_anomaly_mode_is_a_nan_with_a_root(self):
         """The exception of set_detect_anomaly: gradients to compare with are computed all the same."""
         with told(), self.assertRaises(RuntimeError), retrograd.catch(Words()) as c, torch.autograd.set_detect_anomaly(True):
             out = c.model(torch.randint(0, 11, (2, 5)))
@@ -529,7 +529,7 @@ class Exceptions(Loop):
         if PROGRAM:
             self.assertIn("the fault", self.walk(c.folder).split("root:")[1])
 
-    def test_R17_a_transform_of_torch_func_is_said_once(self):
+    def test_a_transform_of_torch_func_is_said_once(self):
         model = Words()
         parameters = dict(model.named_parameters())
         with told() as text, retrograd.catch(model) as c:
@@ -539,7 +539,7 @@ class Exceptions(Loop):
         self.assertEqual(text.getvalue().count("within a transform of torch.func"), 1)
         self.assertEqual(c.folder.manifest["failure"]["kind"], "nan_loss")
 
-    def test_R17_a_nan_of_a_custom_backward_is_named(self):
+    def test_a_nan_of_a_custom_backward_is_named(self):
         class Broken(Words):
             def forward(self, ids):
                 return Infinite.apply(super().forward(ids))
@@ -548,7 +548,7 @@ class Exceptions(Loop):
         (line,) = folder.manifest["cannot_replay"]
         self.assertRegex(line, r"the backward of Infinite \(.*reports_test.py:\d+ in backward\): torch.export leaves it out")
 
-    def test_R17_a_forgotten_scaler_is_named(self):
+    def test_a_forgotten_scaler_is_named(self):
         for kind in (torch.float16, torch.bfloat16):
             with told() as text, retrograd.catch(Words(), path=str(kind)) as c:
                 with torch.autocast("cpu", kind):
@@ -556,7 +556,7 @@ class Exceptions(Loop):
                 (loss * float("inf")).backward()
             self.assertEqual("scaler=scaler" in text.getvalue(), kind == torch.float16 and c.folder.manifest["failure"]["kind"] != "nan_loss")
 
-    def test_R17_outputs_with_a_nan_and_no_loss_are_written(self):
+    def test_outputs_with_a_nan_and_no_loss_are_written(self):
         with self.assertRaises(FloatingPointError), told(), retrograd.catch(Net(bad=0)) as c:
             out = c.model(batch()[0])
             if out.isnan().any():
@@ -564,7 +564,7 @@ class Exceptions(Loop):
         self.assertEqual(c.folder.manifest["failure"]["message"], "an output of the model has a NaN; no backward followed")
         self.assertIn("aten.log.default", self.lines(c.folder))
 
-    def test_R17_outputs_that_hold_a_tensor_twice(self):
+    def test_outputs_that_hold_a_tensor_twice(self):
         """Outputs of transformers are a dict and have attributes: the loop reads the one or the other."""
         from transformers.modeling_outputs import CausalLMOutput
 
@@ -579,7 +579,7 @@ class Exceptions(Loop):
 
 
 class Numbers(Loop):
-    def test_R17_a_norm_that_overflows_names_the_gradients(self):
+    def test_a_norm_that_overflows_names_the_gradients(self):
         model = torch.nn.Linear(4, 1)
         with told() as text, retrograd.catch(model) as c:
             (model(torch.ones(2, 4)).sum() * 3e25).backward()
@@ -589,7 +589,7 @@ class Numbers(Loop):
         self.assertNotIn("first NaN", text.getvalue())
         self.assertNotIn("walk-nan", text.getvalue())
 
-    def test_R17_the_last_steps_and_the_optimizer(self):
+    def test_the_last_steps_and_the_optimizer(self):
         model = Net(bad=4)
         optimizer = torch.optim.AdamW(model.parameters(), lr=0.1, betas=(0.8, 0.9))
         schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.5)
@@ -613,7 +613,7 @@ class Numbers(Loop):
         described = c.folder.manifest["optimizer"]
         self.assertEqual((described["kind"], described["groups"][0]["betas"]), ("torch.optim.adamw.AdamW", [0.8, 0.9]))
 
-    def test_R17_a_spike_is_written_when_asked_for(self):
+    def test_a_spike_is_written_when_asked_for(self):
         for spike in (None, 10):
             model = torch.nn.Linear(6, 1)
             steps = iter(range(30))
@@ -625,7 +625,7 @@ class Numbers(Loop):
             self.assertEqual((folder.manifest["failure"]["kind"], folder.manifest["step"], folder.manifest["open"]["at"]), ("spike", 20, "start"))
             self.assertIn("times the median of the last 20", self.text)
 
-    def test_R7_functions_and_hooks_are_named(self):
+    def test_functions_and_hooks_are_named(self):
         class Custom(Words):
             def forward(self, ids):
                 h = super().forward(ids)
@@ -677,7 +677,7 @@ class OnAGpu(Loop):
             patch.start()
             self.addCleanup(patch.stop)
 
-    def test_G10_nothing_is_read_before_the_update(self):
+    def test_nothing_is_read_before_the_update(self):
         model = Net(dropout=0)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         with told() as text, retrograd.catch(model, optimizer) as c:
@@ -698,7 +698,7 @@ class OnAGpu(Loop):
         self.assertRegex(text.getvalue(), r"keeps a copy of the weights on the GPU \(\d+ B\)")
         self.assertIsNone(c.folder)
 
-    def test_G10_the_weights_are_those_from_before_the_update(self):
+    def test_the_weights_are_those_from_before_the_update(self):
         model = Net(bad=2, dropout=0)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         before = {}
@@ -717,7 +717,7 @@ class OnAGpu(Loop):
         for name, p in model.named_parameters():
             torch.testing.assert_close(p, after[name], equal_nan=True)
 
-    def test_G10_without_room_for_a_copy_each_update_waits(self):
+    def test_without_room_for_a_copy_each_update_waits(self):
         model = Net(bad=2, dropout=0)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         with told() as text, retrograd.catch(model, optimizer, limits=retrograd.Limits(weights_bytes=10)) as c:
@@ -729,7 +729,7 @@ class OnAGpu(Loop):
                 optimizer.step()
         self.assertIn("each update waits for the check before it", text.getvalue())
 
-    def test_G10_the_last_step_is_read_when_the_loop_ends(self):
+    def test_the_last_step_is_read_when_the_loop_ends(self):
         model = Net(bad=0, dropout=0)
         with told(), retrograd.catch(model) as c:
             x, y = batch()
@@ -737,7 +737,7 @@ class OnAGpu(Loop):
             self.assertEqual(c.folders, [])
         self.assertEqual(c.folder.manifest["failure"]["kind"], "nan_loss")
 
-    def test_G10_commands_and_generators_of_a_gpu(self):
+    def test_commands_and_generators_of_a_gpu(self):
         from retrograd._state import Generators
         from retrograd._folder import FolderWriter, Limits
 

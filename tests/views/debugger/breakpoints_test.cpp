@@ -18,7 +18,7 @@ class BreakpointsTest : public QObject {
 
  private Q_SLOTS:
   void breakpointIsAddedInWords();
-  void V12_aBreakpointNamesItsOpInANarrowPanel();
+  void aBreakpointNamesItsOpInANarrowPanel();
   void wordsThatDoNotParseSayWhy();
   void aConditionAloneProposesAnyOp();
   void aConditionIsEditedInItsPlace();
@@ -48,7 +48,7 @@ void BreakpointsTest::breakpointIsAddedInWords() {
 }
 
 // By the op's number and by its call, which is in sight at 1280 pixels.
-void BreakpointsTest::V12_aBreakpointNamesItsOpInANarrowPanel() {
+void BreakpointsTest::aBreakpointNamesItsOpInANarrowPanel() {
   WindowFixture f(std::make_shared<FakeEngine>(), WindowFixture::Start::asItComes);
   f.window().resize(1280, 720);
   QVERIFY(f.open(QStringLiteral("synthetic3")));

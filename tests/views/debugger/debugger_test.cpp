@@ -31,7 +31,7 @@ class DebuggerTest : public QObject {
   void recomputingIsTriedAndAdopted();
   void memoryFollowsTheSelectionBothWays();
   void memoryMovesByKey();
-  void V10_memoryZoomsAndNamesWhatIsAlive();
+  void memoryZoomsAndNamesWhatIsAlive();
   void walkLeadsToTheRoot();
   void finiteRunSaysSo();
   void watchesFollowTheRun();
@@ -96,7 +96,7 @@ void DebuggerTest::recomputingIsTriedAndAdopted() {
   QVERIFY(f.window().panel<WhyDock>().verdict().isEmpty());
   QCOMPARE(breakpoints(f).size(), std::size_t(1));
   QCOMPARE(f.execution().position, std::size_t(0));
-  // W31: one key takes it back, and then there is nothing more to take back.
+  // One key takes it back, and then there is nothing more to take back.
   f.press(Qt::Key_Z, Qt::ControlModifier);
   QVERIFY(QTest::qWaitFor([&] { return f.controller().document()->request.partition->recompute.empty(); }, 5000));
   QVERIFY(f.analysis().request.partition.recompute.empty());
@@ -121,7 +121,7 @@ void DebuggerTest::memoryFollowsTheSelectionBothWays() {
   QCOMPARE(f.selection().op(), f.analysis().forward.ops[4]);  // hovering looks and does not choose
 }
 
-void DebuggerTest::V10_memoryZoomsAndNamesWhatIsAlive() {
+void DebuggerTest::memoryZoomsAndNamesWhatIsAlive() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic:3")));
   front(f, "dock-memory");
@@ -139,7 +139,7 @@ void DebuggerTest::V10_memoryZoomsAndNamesWhatIsAlive() {
     if (life.from <= middle && middle < life.to)
       named += view->toolTip().contains(QString::fromStdString(f.analysis().document->displayName(life.value)));
   QVERIFY(named > 0);
-  // W23: the axis is the position in the run, as the tool bar counts it.
+  // The axis is the position in the run, as the tool bar counts it.
   const auto ticksAreSteps = [&] {
     const auto ticks = view->ticks();
     const auto isStep = [&](const auto& tick) { return tick.second == QString::number(tick.first + 1); };
@@ -211,7 +211,7 @@ void DebuggerTest::walkLeadsToTheRoot() {
   WindowFixture f(engine);
   QVERIFY(f.open(QStringLiteral("synthetic3")));
   auto& actions = f.window().actions();
-  QVERIFY(actions.walkToRoot->isEnabled());  // V5: it runs what it needs by itself
+  QVERIFY(actions.walkToRoot->isEnabled());  // it runs what it needs by itself
   actions.breakOnBad->trigger();
   f.listing(TraceKind::forward).setFocus();
   f.press(Qt::Key_F5);

@@ -114,7 +114,7 @@ void RealFileTest::valuesOfTheSelectedOpShow() {
   const auto op = f.analysis().forward.ops[1];
   f.click(TraceKind::forward, op);
   QVERIFY(QTest::qWaitFor([&] { return report && report->op == op && report->detail; }, 10000));
-  QVERIFY(report->detail->contents.data);  // V1: wherever execution is
+  QVERIFY(report->detail->contents.data);  // wherever execution is
   QCOMPARE(report->position, std::size_t(0));
   f.press(Qt::Key_F11);
   f.press(Qt::Key_F11);

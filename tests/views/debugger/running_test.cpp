@@ -19,7 +19,7 @@ class RunningTest : public QObject {
 
  private Q_SLOTS:
   void aBreakpointSetOnTheWayStopsTheRun();
-  void W27_theSelectedOpGoesAlongWithSteps();
+  void theSelectedOpGoesAlongWithSteps();
   void aRunGoesOnAfterABreakpointOnTheWayBack();
   void runToCursorStopsAtABreakpointOnTheWay();
   void aBreakpointTakenAwayOnTheWayDoesNot();
@@ -71,7 +71,7 @@ void RunningTest::aBreakpointSetOnTheWayStopsTheRun() {
 
 // By keyboard alone over the border and back: each step selects the op that runs next, so that Values are those of that
 // op, also where one looked elsewhere.
-void RunningTest::W27_theSelectedOpGoesAlongWithSteps() {
+void RunningTest::theSelectedOpGoesAlongWithSteps() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic2")));
   const auto& forward = f.analysis().forward.ops;

@@ -20,7 +20,7 @@ class DiffTest : public QObject {
  private Q_SLOTS:
   void initTestCase() { installCodeAccessibility(); }
   void rowsShowBothSidesOrAGap();
-  void V12_theGutterShowsIdsOfOps();
+  void theGutterShowsIdsOfOps();
   void wordsThatDifferAreMarked();
   void equalStretchesFold();
   void aKeyOpensIt();
@@ -96,7 +96,7 @@ void DiffTest::rowsShowBothSidesOrAGap() {
   QCOMPARE(right, 12);
 }
 
-void DiffTest::V12_theGutterShowsIdsOfOps() {
+void DiffTest::theGutterShowsIdsOfOps() {
   WindowFixture f;
   QVERIFY(openOn(f, 2, 3, TraceKind::backward));
   const auto& view = diffOf(f).view();

@@ -10,7 +10,7 @@
 
 namespace retrograd::views {
 
-/// Holds L2 in the window: files that change, shrink or vanish while they are open.
+/// In the window: files that change, shrink or vanish while they are open.
 class FileNoticeTest : public QObject {
   Q_OBJECT
 

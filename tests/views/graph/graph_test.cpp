@@ -29,7 +29,7 @@ class GraphTest : public GraphTestBase {
   void zoomKeepsWhatIsUnderThePointer();
   void draggingPans();
   void minimapLeadsThere();
-  void V10_theMinimapFadesOverBoxes();
+  void theMinimapFadesOverBoxes();
   void otherTracesAreDrawnToo();
   void layoutsOfAnotherTraceComeTooLate();
   void keysZoom();
@@ -240,8 +240,8 @@ void GraphTest::minimapLeadsThere() {
   QVERIFY(QRectF(graph().rect()).intersects(graph().boxRect(top)));
 }
 
-// Holds V10: where boxes are below it the minimap fades, until the mouse is there.
-void GraphTest::V10_theMinimapFadesOverBoxes() {
+// Where boxes are below it the minimap fades, until the mouse is there.
+void GraphTest::theMinimapFadesOverBoxes() {
   fixture_->window().resize(2000, 1000);  // wide enough that a corner of the graph is free of boxes
   QVERIFY(standsStill(fixture_->window()));
   graph().setAllOpen(true);

@@ -27,8 +27,8 @@ class JobTest : public QObject {
   void J2_theJobsOwnGraphsAreShownAsTheyAreInTheLog();
   void J2_aGraphIsSearched();
   void escapeClosesTheJobsOwnGraphs();
-  void W30_aLogOfSeveralGraphsOpensItsTree();
-  void W30_oneActionLeadsToTheBackwardOfTheThirdGraph();
+  void aLogOfSeveralGraphsOpensItsTree();
+  void oneActionLeadsToTheBackwardOfTheThirdGraph();
   void J2_aBackwardOpLeadsToTheForwardByItsLineOfPython();
   void J2_eachCommandSaysWhyItIsNotThere();
   void J15_theSecondOpinionAgreesOnGpt();
@@ -121,7 +121,7 @@ void JobTest::escapeClosesTheJobsOwnGraphs() {
   QTRY_VERIFY(open.f.window().findChildren<JobGraphsWindow*>().isEmpty());
 }
 
-void JobTest::W30_aLogOfSeveralGraphsOpensItsTree() {
+void JobTest::aLogOfSeveralGraphsOpensItsTree() {
   WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
   QVERIFY(f.open(QString::fromStdString(sourcePath("resources/samples/graph_break/trace"))));
   auto* dock = f.window().findChild<QDockWidget*>(QStringLiteral("dock-job"));
@@ -138,7 +138,7 @@ void JobTest::W30_aLogOfSeveralGraphsOpensItsTree() {
   QVERIFY(menu->actions().contains(command(f, "second-opinion")) && menu->actions().contains(command(f, "save-plan")));
 }
 
-void JobTest::W30_oneActionLeadsToTheBackwardOfTheThirdGraph() {
+void JobTest::oneActionLeadsToTheBackwardOfTheThirdGraph() {
   QTemporaryDir folder;
   QFile log(folder.filePath(QStringLiteral("three.log")));
   QVERIFY(log.open(QIODevice::WriteOnly));

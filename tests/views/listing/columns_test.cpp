@@ -17,13 +17,13 @@ class ColumnsTest : public QObject {
  private Q_SLOTS:
   void init();
   void cleanup();
-  void W26_theOriginIsHiddenInsideItsOwnGroup();
-  void W26_savedBytesHaveAColumnOfTheirOwn();
-  void W26_aColumnIsSizedByItsBorder();
-  void W26_columnsAreChosen();
-  void W26_callsAreWholeInThreeListingsAt1600_data();
-  void W26_callsAreWholeInThreeListingsAt1600();
-  void W26_aLineIsAtTheHeightWhereItIsPainted();
+  void theOriginIsHiddenInsideItsOwnGroup();
+  void savedBytesHaveAColumnOfTheirOwn();
+  void aColumnIsSizedByItsBorder();
+  void columnsAreChosen();
+  void callsAreWholeInThreeListingsAt1600_data();
+  void callsAreWholeInThreeListingsAt1600();
+  void aLineIsAtTheHeightWhereItIsPainted();
 
  private:
   ListingHeader& header(TraceKind kind) {
@@ -45,7 +45,7 @@ void ColumnsTest::init() {
 
 void ColumnsTest::cleanup() { f_.reset(); }
 
-void ColumnsTest::W26_theOriginIsHiddenInsideItsOwnGroup() {
+void ColumnsTest::theOriginIsHiddenInsideItsOwnGroup() {
   auto& view = f_->listing(TraceKind::backward);
   const auto& document = *f_->analysis().document;
   int inside = 0, alone = 0;
@@ -72,7 +72,7 @@ void ColumnsTest::W26_theOriginIsHiddenInsideItsOwnGroup() {
       QVERIFY(view.wordAt(row, TextColumn::origin).contains(operationName(document, origin)));
 }
 
-void ColumnsTest::W26_savedBytesHaveAColumnOfTheirOwn() {
+void ColumnsTest::savedBytesHaveAColumnOfTheirOwn() {
   auto& view = f_->listing(TraceKind::forward);
   const auto columns = view.columns();
   QVERIFY(columns.end > columns.saved);
@@ -89,7 +89,7 @@ void ColumnsTest::W26_savedBytesHaveAColumnOfTheirOwn() {
   QVERIFY(saved > 5);
 }
 
-void ColumnsTest::W26_aColumnIsSizedByItsBorder() {
+void ColumnsTest::aColumnIsSizedByItsBorder() {
   auto& view = f_->listing(TraceKind::forward);
   auto& titles = header(TraceKind::forward);
   const auto before = titles.rectOf(TextColumn::shape);
@@ -112,7 +112,7 @@ void ColumnsTest::W26_aColumnIsSizedByItsBorder() {
   QTRY_COMPARE(f_->window().listings().columnChoices()[TextColumn::shape].characters, 0);
 }
 
-void ColumnsTest::W26_columnsAreChosen() {
+void ColumnsTest::columnsAreChosen() {
   auto& view = f_->listing(TraceKind::forward);
   auto* action = f_->window().findChild<QAction*>(QStringLiteral("action-column-shapes"));
   QVERIFY(action && action->isChecked());
@@ -128,14 +128,14 @@ void ColumnsTest::W26_columnsAreChosen() {
   QVERIFY(view.columns().shape < view.columns().origin);
 }
 
-void ColumnsTest::W26_callsAreWholeInThreeListingsAt1600_data() {
+void ColumnsTest::callsAreWholeInThreeListingsAt1600_data() {
   QTest::addColumn<std::string>("file");
   QTest::newRow("tiny_gpt") << sourcePath("resources/samples/tiny_gpt.pt2");
   const auto large = sourcePath("../shared/cases/large/gpt96/model.pt2");
   if (std::filesystem::exists(large)) QTest::newRow("gpt96") << large;
 }
 
-void ColumnsTest::W26_callsAreWholeInThreeListingsAt1600() {
+void ColumnsTest::callsAreWholeInThreeListingsAt1600() {
   QFETCH(std::string, file);
   QVERIFY(f_->open(QString::fromStdString(file)));
   f_->window().resize(1600, 1000);
@@ -161,7 +161,7 @@ void ColumnsTest::W26_callsAreWholeInThreeListingsAt1600() {
   }
 }
 
-void ColumnsTest::W26_aLineIsAtTheHeightWhereItIsPainted() {
+void ColumnsTest::aLineIsAtTheHeightWhereItIsPainted() {
   f_->window().resize(1600, 1000);
   f_->window().listings().toggleAction(TraceKind::computation)->setChecked(true);
   QVERIFY(rests());

@@ -23,7 +23,7 @@ class GoToTest : public QObject {
   void wordsFit();
   void bestPlacesComeFirst();
   void aPlaceIsOneLineAway();
-  void V12_aNumberFindsItsOpEverywhere();
+  void aNumberFindsItsOpEverywhere();
   void escapeGivesTheFocusBack();
   void commandsRunByName();
   void aDisabledCommandSaysWhy();
@@ -84,8 +84,8 @@ void GoToTest::bestPlacesComeFirst() {
   QCOMPARE(match(all, "", 2), (std::vector<std::size_t>{0, 1}));
 }
 
-// V12: one number for an op.
-void GoToTest::V12_aNumberFindsItsOpEverywhere() {
+// One number for an op.
+void GoToTest::aNumberFindsItsOpEverywhere() {
   WindowFixture f;
   QVERIFY(f.open("synthetic:3"));
   const auto op = firstForward(f);

@@ -27,7 +27,7 @@ class MovingTest : public QObject {
   void questionsEndThePin();
   void aPinOutlivesReading();
   void pinsHaveAKeyAndSayWhyNot();
-  void W27_theTitleSaysWhatAPanelShows();
+  void theTitleSaysWhatAPanelShows();
 };
 
 namespace {
@@ -278,7 +278,7 @@ void MovingTest::pinsHaveAKeyAndSayWhyNot() {
 }
 
 // Beside the dock's own name, which its tab and the menu keep; as a pin's title while it is pinned.
-void MovingTest::W27_theTitleSaysWhatAPanelShows() {
+void MovingTest::theTitleSaysWhatAPanelShows() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic:3")));
   const auto& ops = f.analysis().forward.ops;

@@ -1,4 +1,4 @@
-// V1, V2 and V3 in the window over the real engine: values of any op, running on open, tips, comparing.
+// In the window over the real engine: values of any op, running on open, tips, comparing.
 #include <QDir>
 #include <QHeaderView>
 #include <QHelpEvent>
@@ -22,18 +22,18 @@ class AnyOpTest : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void V1_valuesOfAnyOpShowWhereverExecutionIs();
-  void V1_theNewestSelectionIsAnswered();
-  void V1_bothSidesOfAWriteShow();
-  void V1_aFillHoldsInWhatIsRunAhead();
-  void V1_whatTakesLongShowsItsProgressAndCanBeCancelled();
-  void V2_aSmallModelRunsWhenItIsOpened();
-  void V2_withoutThePreferenceRunAheadIsOffered();
-  void V2_aLargeModelOffersToRun();
-  void V2_twoWindowsAndAReloadDoNotDisturbIt();
-  void V3_restingOnANameShowsTheValue();
-  void V3_theKeyShowsTheChosenValue();
-  void V3_twoValuesAreCompared();
+  void valuesOfAnyOpShowWhereverExecutionIs();
+  void theNewestSelectionIsAnswered();
+  void bothSidesOfAWriteShow();
+  void aFillHoldsInWhatIsRunAhead();
+  void whatTakesLongShowsItsProgressAndCanBeCancelled();
+  void aSmallModelRunsWhenItIsOpened();
+  void withoutThePreferenceRunAheadIsOffered();
+  void aLargeModelOffersToRun();
+  void twoWindowsAndAReloadDoNotDisturbIt();
+  void restingOnANameShowsTheValue();
+  void theKeyShowsTheChosenValue();
+  void twoValuesAreCompared();
 };
 
 namespace {
@@ -73,7 +73,7 @@ QPoint pointOf(ListingView& view, BoundSymbolId op, ValueId value) {
 
 }  // namespace
 
-void AnyOpTest::V1_valuesOfAnyOpShowWhereverExecutionIs() {
+void AnyOpTest::valuesOfAnyOpShowWhereverExecutionIs() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(modelFile("resources/samples/tiny_gpt.pt2")));
   f.raise("dock-values");
@@ -101,7 +101,7 @@ void AnyOpTest::V1_valuesOfAnyOpShowWhereverExecutionIs() {
   f.picture(QStringLiteral("values-any-op"));
 }
 
-void AnyOpTest::V1_theNewestSelectionIsAnswered() {
+void AnyOpTest::theNewestSelectionIsAnswered() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(modelFile("resources/samples/tiny_gpt.pt2")));
   f.raise("dock-values");
@@ -116,7 +116,7 @@ void AnyOpTest::V1_theNewestSelectionIsAnswered() {
   QVERIFY(reports.ops().size() < 10);  // those in between are not asked for
 }
 
-void AnyOpTest::V1_bothSidesOfAWriteShow() {
+void AnyOpTest::bothSidesOfAWriteShow() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(modelFile("tests/data/models/batchnorm_train/model.pt2")));
   f.raise("dock-values");
@@ -138,7 +138,7 @@ void AnyOpTest::V1_bothSidesOfAWriteShow() {
   QCOMPARE(sides, (QStringList{QStringLiteral("before"), QStringLiteral("after")}));
 }
 
-void AnyOpTest::V1_aFillHoldsInWhatIsRunAhead() {
+void AnyOpTest::aFillHoldsInWhatIsRunAhead() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(mlp()));
   f.raise("dock-values");
@@ -169,7 +169,7 @@ void AnyOpTest::V1_aFillHoldsInWhatIsRunAhead() {
     if (row.value == value) QCOMPARE(row.statistics->norm, 0.0);
 }
 
-void AnyOpTest::V1_whatTakesLongShowsItsProgressAndCanBeCancelled() {
+void AnyOpTest::whatTakesLongShowsItsProgressAndCanBeCancelled() {
   auto engine = std::make_shared<FakeEngine>();
   engine->opTime = std::chrono::milliseconds(20);
   WindowFixture f(engine);
@@ -192,7 +192,7 @@ void AnyOpTest::V1_whatTakesLongShowsItsProgressAndCanBeCancelled() {
   QTRY_VERIFY(!text->isVisible());
 }
 
-void AnyOpTest::V2_aSmallModelRunsWhenItIsOpened() {
+void AnyOpTest::aSmallModelRunsWhenItIsOpened() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(modelFile("resources/samples/tiny_gpt.pt2")));
   QVERIFY(allKnown(f));
@@ -202,7 +202,7 @@ void AnyOpTest::V2_aSmallModelRunsWhenItIsOpened() {
   QVERIFY(!f.window().findChild<QToolButton*>(QStringLiteral("run-ahead-button"))->isVisible());
 }
 
-void AnyOpTest::V2_withoutThePreferenceRunAheadIsOffered() {
+void AnyOpTest::withoutThePreferenceRunAheadIsOffered() {
   WindowFixture f(liveEngine());
   trigger(f, "run-on-open");
   QVERIFY(f.open(mlp()));
@@ -228,7 +228,7 @@ void AnyOpTest::V2_withoutThePreferenceRunAheadIsOffered() {
 }
 
 // A model whose run is estimated at two seconds or more does not run by itself; the values' place offers to run it.
-void AnyOpTest::V2_aLargeModelOffersToRun() {
+void AnyOpTest::aLargeModelOffersToRun() {
   QTemporaryFile file(QDir::temp().filePath(QStringLiteral("large-XXXXXX.txt")));
   QVERIFY(file.open());
   file.write(R"(def computation(x, w):
@@ -249,7 +249,7 @@ void AnyOpTest::V2_aLargeModelOffersToRun() {
   QVERIFY(button->isEnabled());
 }
 
-void AnyOpTest::V2_twoWindowsAndAReloadDoNotDisturbIt() {
+void AnyOpTest::twoWindowsAndAReloadDoNotDisturbIt() {
   WindowFixture f(liveEngine()), g(liveEngine());
   QVERIFY(f.open(mlp()));
   QVERIFY(g.open(modelFile("tests/data/models/multi_output/model.pt2")));
@@ -265,7 +265,7 @@ void AnyOpTest::V2_twoWindowsAndAReloadDoNotDisturbIt() {
   QCOMPARE(f.execution().reason, StopReason::breakpoint);
 }
 
-void AnyOpTest::V3_restingOnANameShowsTheValue() {
+void AnyOpTest::restingOnANameShowsTheValue() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(mlp()));
   QVERIFY(f.quiet());
@@ -289,7 +289,7 @@ void AnyOpTest::V3_restingOnANameShowsTheValue() {
   QVERIFY(!tip->isVisible());
 }
 
-void AnyOpTest::V3_theKeyShowsTheChosenValue() {
+void AnyOpTest::theKeyShowsTheChosenValue() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(mlp()));
   QVERIFY(f.quiet());
@@ -299,7 +299,7 @@ void AnyOpTest::V3_theKeyShowsTheChosenValue() {
   QTRY_VERIFY(tip->isVisible() && tip->isFilled());
 }
 
-void AnyOpTest::V3_twoValuesAreCompared() {
+void AnyOpTest::twoValuesAreCompared() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(mlp()));
   QVERIFY(f.quiet());

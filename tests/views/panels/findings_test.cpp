@@ -26,7 +26,7 @@ class FindingsTest : public QObject {
 
  private Q_SLOTS:
   void masksAreNotFaults();
-  void W28_walkToTheRootShowsElementAndLine();
+  void walkToTheRootShowsElementAndLine();
   void findingsAreInOnePlaceWithOneActionEach();
   void itSaysHowMuchOfTheRunWasLookedAt();
   void aLineThatPassesOnANanDidNotMakeIt();
@@ -36,9 +36,9 @@ class FindingsTest : public QObject {
   void C12_cutsOfARecordedStepAreFindings();
   void C13_theFirstBadUpdateOfARecordedStepIsAFinding();
   void C13_gradientFlowShowsUpdates();
-  void V7_findingsOpenWhenARunMadeNaN();
-  void V7_aStopAtNaNNamesItsOpAndOpensFindings();
-  void V6_originsShowAt1920();
+  void findingsOpenWhenARunMadeNaN();
+  void aStopAtNaNNamesItsOpAndOpensFindings();
+  void originsShowAt1920();
   void valuesShowWhileARunGoesOn();
 };
 
@@ -163,7 +163,7 @@ void FindingsTest::C13_gradientFlowShowsUpdates() {
 }
 
 // From an open model to the line of Python and the element in one action.
-void FindingsTest::W28_walkToTheRootShowsElementAndLine() {
+void FindingsTest::walkToTheRootShowsElementAndLine() {
   WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
   QVERIFY(f.open(fileOf("resources/samples/twins.pt2")));
   QVERIFY(allKnown(f));
@@ -343,7 +343,7 @@ void FindingsTest::findingsGoWithTheirDocument() {
   QVERIFY(!board.has(QStringLiteral("test")));
 }
 
-void FindingsTest::V7_findingsOpenWhenARunMadeNaN() {
+void FindingsTest::findingsOpenWhenARunMadeNaN() {
   WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
   QVERIFY(f.open(planted()));
   QVERIFY(allKnown(f));
@@ -353,7 +353,7 @@ void FindingsTest::V7_findingsOpenWhenARunMadeNaN() {
   QVERIFY(panel->summary().contains(QStringLiteral("#%1").arg(numbers(f).firstBad().index)));
 }
 
-void FindingsTest::V7_aStopAtNaNNamesItsOpAndOpensFindings() {
+void FindingsTest::aStopAtNaNNamesItsOpAndOpensFindings() {
   WindowFixture f(liveEngine());
   actionOf(f, "run-on-open")->setChecked(false);
   QVERIFY(f.open(planted()));
@@ -366,9 +366,9 @@ void FindingsTest::V7_aStopAtNaNNamesItsOpAndOpensFindings() {
   QVERIFY(f.window().findChild<FindingsDock*>()->isVisible());
 }
 
-// Holds V6: in half of a window of 1920 pixels origins have their column, and the name of an op with several results is
+// In half of a window of 1920 pixels origins have their column, and the name of an op with several results is
 // not what is cut.
-void FindingsTest::V6_originsShowAt1920() {
+void FindingsTest::originsShowAt1920() {
   WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
   QVERIFY(f.open(gpt()));
   f.window().resize(1920, 1080);

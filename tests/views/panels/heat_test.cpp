@@ -25,17 +25,17 @@ class HeatTest : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void W32_modulesHaveTheNumbersOfAllBelow();
-  void W32_memoryOfModulesAddsUpToThePeak();
-  void W32_modulesOfAStepHaveTheirUpdates();
-  void W32_allColumnsOfModulesAreInSightInAWidePanel_data();
-  void W32_allColumnsOfModulesAreInSightInAWidePanel();
-  void W32_modulesAreSortedByTime();
-  void W32_modulesCountNaN();
-  void W32_theGraphShowsGradients();
-  void W32_theGraphOffersTheRunThatItNeeds();
-  void W32_theStripShowsWhereTheRunIs();
-  void W32_theStripLeadsFromMarkToMark();
+  void modulesHaveTheNumbersOfAllBelow();
+  void memoryOfModulesAddsUpToThePeak();
+  void modulesOfAStepHaveTheirUpdates();
+  void allColumnsOfModulesAreInSightInAWidePanel_data();
+  void allColumnsOfModulesAreInSightInAWidePanel();
+  void modulesAreSortedByTime();
+  void modulesCountNaN();
+  void theGraphShowsGradients();
+  void theGraphOffersTheRunThatItNeeds();
+  void theStripShowsWhereTheRunIs();
+  void theStripLeadsFromMarkToMark();
 };
 
 namespace {
@@ -58,7 +58,7 @@ bool isBelow(const QString& module, const QString& path) {
 
 }  // namespace
 
-void HeatTest::W32_modulesHaveTheNumbersOfAllBelow() {
+void HeatTest::modulesHaveTheNumbersOfAllBelow() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(modelFile(tinyGpt)));
   QVERIFY(allKnown(f));
@@ -90,7 +90,7 @@ void HeatTest::W32_modulesHaveTheNumbersOfAllBelow() {
   QVERIFY(cell(ModulesModel::saved).data(shareRole).toDouble() < 0.6);
 }
 
-void HeatTest::W32_memoryOfModulesAddsUpToThePeak() {
+void HeatTest::memoryOfModulesAddsUpToThePeak() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(modelFile(tinyGpt)));
   QVERIFY(f.quiet());
@@ -121,7 +121,7 @@ void widen(WindowFixture& f) {
   QTest::qWait(50);
 }
 
-void HeatTest::W32_modulesOfAStepHaveTheirUpdates() {
+void HeatTest::modulesOfAStepHaveTheirUpdates() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(modelFile("tests/data/recordings/step")));
   QVERIFY(allKnown(f));
@@ -148,13 +148,13 @@ void HeatTest::W32_modulesOfAStepHaveTheirUpdates() {
   QTRY_VERIFY(tree.isColumnHidden(ModulesModel::update));
 }
 
-void HeatTest::W32_allColumnsOfModulesAreInSightInAWidePanel_data() {
+void HeatTest::allColumnsOfModulesAreInSightInAWidePanel_data() {
   QTest::addColumn<QString>("path");
   for (const char* path : {tinyGpt, "resources/samples/twins.pt2", "tests/data/recordings/step"})
     QTest::newRow(path) << modelFile(path);
 }
 
-void HeatTest::W32_allColumnsOfModulesAreInSightInAWidePanel() {
+void HeatTest::allColumnsOfModulesAreInSightInAWidePanel() {
   QFETCH(QString, path);
   WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
   f.window().resize(1600, 1000);
@@ -176,7 +176,7 @@ void HeatTest::W32_allColumnsOfModulesAreInSightInAWidePanel() {
   }
 }
 
-void HeatTest::W32_modulesAreSortedByTime() {
+void HeatTest::modulesAreSortedByTime() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(modelFile(tinyGpt)));
   QVERIFY(allKnown(f));
@@ -196,7 +196,7 @@ void HeatTest::W32_modulesAreSortedByTime() {
   QCOMPARE(tree.header()->sortIndicatorSection(), static_cast<int>(ModulesModel::time));
 }
 
-void HeatTest::W32_modulesCountNaN() {
+void HeatTest::modulesCountNaN() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(modelFile("resources/samples/twins.pt2")));
   QVERIFY(allKnown(f));
@@ -209,7 +209,7 @@ void HeatTest::W32_modulesCountNaN() {
   QVERIFY(row.siblingAtColumn(ModulesModel::bad).data().toString().startsWith(QStringLiteral("! ")));
 }
 
-void HeatTest::W32_theGraphShowsGradients() {
+void HeatTest::theGraphShowsGradients() {
   WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
   QVERIFY(f.open(modelFile(tinyGpt)));
   QVERIFY(allKnown(f));
@@ -232,7 +232,7 @@ void HeatTest::W32_theGraphShowsGradients() {
   QVERIFY(!graph.textOf(graph.boxOf(op)).contains(QStringLiteral("not run")));
 }
 
-void HeatTest::W32_theGraphOffersTheRunThatItNeeds() {
+void HeatTest::theGraphOffersTheRunThatItNeeds() {
   WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
   f.controller().ahead().setRunsOnOpen(false);
   QVERIFY(f.open(modelFile(tinyGpt)));
@@ -249,7 +249,7 @@ void HeatTest::W32_theGraphOffersTheRunThatItNeeds() {
   QTRY_COMPARE(graph.overlayShown()->legend().size(), static_cast<std::size_t>(OverlayColors::steps));
 }
 
-void HeatTest::W32_theStripShowsWhereTheRunIs() {
+void HeatTest::theStripShowsWhereTheRunIs() {
   WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
   auto& strip = f.window().listings().strip();
   QVERIFY(!strip.isVisible());
@@ -278,7 +278,7 @@ void HeatTest::W32_theStripShowsWhereTheRunIs() {
   QCOMPARE(f.selection().op(), op);
 }
 
-void HeatTest::W32_theStripLeadsFromMarkToMark() {
+void HeatTest::theStripLeadsFromMarkToMark() {
   WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
   QVERIFY(f.open(modelFile("resources/samples/twins.pt2")));
   QVERIFY(allKnown(f));

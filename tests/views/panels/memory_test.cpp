@@ -25,10 +25,10 @@ class MemoryTest : public QObject {
 
  private Q_SLOTS:
   void init();
-  void W23_theAxisIsThePositionInTheRun_data();
-  void W23_theAxisIsThePositionInTheRun();
-  void W23_theOpUnderThePointerHasItsNumber();
-  void V10_aNumberAtTheEdgeIsWhole();
+  void theAxisIsThePositionInTheRun_data();
+  void theAxisIsThePositionInTheRun();
+  void theOpUnderThePointerHasItsNumber();
+  void aNumberAtTheEdgeIsWhole();
 
  private:
   std::unique_ptr<MemoryView> view(std::size_t ops, std::int64_t peak, std::function<BoundSymbolId(std::size_t)> opAt) {
@@ -43,14 +43,14 @@ class MemoryTest : public QObject {
 
 void MemoryTest::init() { theme_ = std::make_unique<Theme>(*qApp); }
 
-void MemoryTest::W23_theAxisIsThePositionInTheRun_data() {
+void MemoryTest::theAxisIsThePositionInTheRun_data() {
   QTest::addColumn<int>("ops");
   QTest::newRow("few") << 12;
   QTest::newRow("some") << 1062;
   QTest::newRow("many") << 300000;
 }
 
-void MemoryTest::W23_theAxisIsThePositionInTheRun() {
+void MemoryTest::theAxisIsThePositionInTheRun() {
   QFETCH(int, ops);
   // A partition that recomputes runs ops whose ids are those of the end: ids jump, the axis does not.
   const auto view = this->view(static_cast<std::size_t>(ops), 1 << 20, [](std::size_t at) {
@@ -77,7 +77,7 @@ void MemoryTest::W23_theAxisIsThePositionInTheRun() {
   QVERIFY(areRound());
 }
 
-void MemoryTest::W23_theOpUnderThePointerHasItsNumber() {
+void MemoryTest::theOpUnderThePointerHasItsNumber() {
   const auto view =
       this->view(1000, 1 << 20, [](std::size_t at) { return BoundSymbolId(7000 + static_cast<int>(at)); });
   view->show();
@@ -94,7 +94,7 @@ void MemoryTest::W23_theOpUnderThePointerHasItsNumber() {
 }
 
 // The axis ends with the last op; what is below it is moved inwards, not cut.
-void MemoryTest::V10_aNumberAtTheEdgeIsWhole() {
+void MemoryTest::aNumberAtTheEdgeIsWhole() {
   const auto view =
       this->view(1000, 1 << 20, [](std::size_t at) { return BoundSymbolId(1000000 + static_cast<int>(at)); });
   QCOMPARE(view->ticks().back().second, QStringLiteral("1000"));

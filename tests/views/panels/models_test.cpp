@@ -40,7 +40,7 @@ class ModelsTest : public QObject {
   void problemsAreWorstFirst();
   void breakpointsShowWhereAndWhen();
   void whyShowsReadersAndTheWayOut();
-  void W22_whyOfABackwardValueLeadsToTheForward();
+  void whyOfABackwardValueLeadsToTheForward();
   void nanWayMarksItsRoot();
   void inputsChooseGradients();
   void foldingHidesAndReveals();
@@ -313,7 +313,7 @@ void ModelsTest::whyShowsReadersAndTheWayOut() {
 }
 
 // Nothing saves what the backward makes: Why says what it is, and leads to the op that it comes from.
-void ModelsTest::W22_whyOfABackwardValueLeadsToTheForward() {
+void ModelsTest::whyOfABackwardValueLeadsToTheForward() {
   WhyModel model;
   Tester tester(&model, fatal);
   const auto document = openDocument(2);

@@ -1,4 +1,4 @@
-// V4 and V5 in the window over the real engine: numbers of every line, the trace table, gradient flow, marks.
+// In the window over the real engine: numbers of every line, the trace table, gradient flow, marks.
 #include <QLabel>
 #include <QTemporaryDir>
 #include <QTest>
@@ -23,19 +23,19 @@ class OpNumbersTest : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void V4_aColumnShowsANumberForEachLine();
-  void V4_numbersOfOpsThatWereUndoneAreOfTheLastRun();
-  void V4_theTraceTableIsSorted();
-  void V4_gradientFlowListsTheParameters();
-  void V4_aFrozenParameterIsInTheFlow();
-  void V5_walkToTheRootRunsByItself();
-  void V5_linesFillAndTheFirstNaNIsMarked();
-  void V4_aFoldedRowShowsTheSumBelow();
-  void V4_titlesNameTheColumn();
-  void V4_barsAreSeenNextToAnOutlier();
-  void V5_theComputationIsMarkedToo();
-  void V5_eachListingMarksItsOwnFirst();
-  void V5_aClickOnAMarkGoesThere();
+  void aColumnShowsANumberForEachLine();
+  void numbersOfOpsThatWereUndoneAreOfTheLastRun();
+  void theTraceTableIsSorted();
+  void gradientFlowListsTheParameters();
+  void aFrozenParameterIsInTheFlow();
+  void walkToTheRootRunsByItself();
+  void linesFillAndTheFirstNaNIsMarked();
+  void aFoldedRowShowsTheSumBelow();
+  void titlesNameTheColumn();
+  void barsAreSeenNextToAnOutlier();
+  void theComputationIsMarkedToo();
+  void eachListingMarksItsOwnFirst();
+  void aClickOnAMarkGoesThere();
 };
 
 namespace {
@@ -56,7 +56,7 @@ int foldedRow(ListingView& view) {
 
 }  // namespace
 
-void OpNumbersTest::V4_aColumnShowsANumberForEachLine() {
+void OpNumbersTest::aColumnShowsANumberForEachLine() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(modelFile("resources/samples/tiny_gpt.pt2")));
   QVERIFY(allKnown(f));
@@ -78,7 +78,7 @@ void OpNumbersTest::V4_aColumnShowsANumberForEachLine() {
 }
 
 // Outlines before the op runs, bars after it, and outlines again once it is undone.
-void OpNumbersTest::V4_numbersOfOpsThatWereUndoneAreOfTheLastRun() {
+void OpNumbersTest::numbersOfOpsThatWereUndoneAreOfTheLastRun() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(modelFile("resources/samples/tiny_gpt.pt2")));
   QVERIFY(allKnown(f));
@@ -144,7 +144,7 @@ void OpNumbersTest::V4_numbersOfOpsThatWereUndoneAreOfTheLastRun() {
     QVERIFY(!spoken(f.analysis().forward.ops[0]).contains(QStringLiteral("of the last run")));
 }
 
-void OpNumbersTest::V4_theTraceTableIsSorted() {
+void OpNumbersTest::theTraceTableIsSorted() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(modelFile("resources/samples/tiny_gpt.pt2")));
   QVERIFY(allKnown(f));
@@ -168,7 +168,7 @@ void OpNumbersTest::V4_theTraceTableIsSorted() {
   f.picture(QStringLiteral("trace-table"));
 }
 
-void OpNumbersTest::V4_gradientFlowListsTheParameters() {
+void OpNumbersTest::gradientFlowListsTheParameters() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(modelFile("resources/samples/tiny_gpt.pt2")));
   QVERIFY(allKnown(f));
@@ -209,7 +209,7 @@ void OpNumbersTest::V4_gradientFlowListsTheParameters() {
   f.picture(QStringLiteral("gradient-flow"));
 }
 
-void OpNumbersTest::V4_aFrozenParameterIsInTheFlow() {
+void OpNumbersTest::aFrozenParameterIsInTheFlow() {
   QTemporaryDir folder;
   const auto file = folder.filePath(QStringLiteral("frozen.txt"));
   QFile text(file);
@@ -238,7 +238,7 @@ void OpNumbersTest::V4_aFrozenParameterIsInTheFlow() {
   QCOMPARE(f.selection().value(), f.analysis().computation().inputs[1].value);
 }
 
-void OpNumbersTest::V5_walkToTheRootRunsByItself() {
+void OpNumbersTest::walkToTheRootRunsByItself() {
   WindowFixture f(liveEngine());
   trigger(f, "run-on-open");
   QVERIFY(f.open(modelFile("tests/data/planted/log_of_zero.txt")));
@@ -249,7 +249,7 @@ void OpNumbersTest::V5_walkToTheRootRunsByItself() {
   QCOMPARE(f.execution().position, std::size_t(0));
 }
 
-void OpNumbersTest::V5_linesFillAndTheFirstNaNIsMarked() {
+void OpNumbersTest::linesFillAndTheFirstNaNIsMarked() {
   WindowFixture f(liveEngine());
   trigger(f, "run-on-open");
   QVERIFY(f.open(modelFile("tests/data/planted/log_of_zero.txt")));
@@ -267,7 +267,7 @@ void OpNumbersTest::V5_linesFillAndTheFirstNaNIsMarked() {
   f.picture(QStringLiteral("first-nan"));
 }
 
-void OpNumbersTest::V4_aFoldedRowShowsTheSumBelow() {
+void OpNumbersTest::aFoldedRowShowsTheSumBelow() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(modelFile("resources/samples/tiny_gpt.pt2")));
   QVERIFY(allKnown(f));
@@ -284,7 +284,7 @@ void OpNumbersTest::V4_aFoldedRowShowsTheSumBelow() {
   QCOMPARE(view.numberAt(row), QString());  // there is no sum of greatest values
 }
 
-void OpNumbersTest::V4_titlesNameTheColumn() {
+void OpNumbersTest::titlesNameTheColumn() {
   WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
   f.window().resize(1280, 720);
   QVERIFY(f.open(modelFile("resources/samples/tiny_gpt.pt2")));
@@ -315,7 +315,7 @@ void OpNumbersTest::V4_titlesNameTheColumn() {
 
 // The first use of a thread pool takes a thousand times as long as other ops: their bars are of the length that they
 // have among each other.
-void OpNumbersTest::V4_barsAreSeenNextToAnOutlier() {
+void OpNumbersTest::barsAreSeenNextToAnOutlier() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(modelFile("resources/samples/tiny_gpt.pt2")));
   QVERIFY(allKnown(f));
@@ -329,7 +329,7 @@ void OpNumbersTest::V4_barsAreSeenNextToAnOutlier() {
   QCOMPARE(numbers(f).scale(OpFigure::time), 29e-6);
 }
 
-void OpNumbersTest::V5_theComputationIsMarkedToo() {
+void OpNumbersTest::theComputationIsMarkedToo() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(modelFile("tests/data/planted/log_of_zero.txt")));
   QVERIFY(allKnown(f));
@@ -339,7 +339,7 @@ void OpNumbersTest::V5_theComputationIsMarkedToo() {
 }
 
 // The forward has the first of the run; the backward has NaN too, and one of them is its first.
-void OpNumbersTest::V5_eachListingMarksItsOwnFirst() {
+void OpNumbersTest::eachListingMarksItsOwnFirst() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(modelFile("tests/data/planted/log_of_zero.txt")));
   QVERIFY(allKnown(f));
@@ -355,7 +355,7 @@ void OpNumbersTest::V5_eachListingMarksItsOwnFirst() {
   }
 }
 
-void OpNumbersTest::V5_aClickOnAMarkGoesThere() {
+void OpNumbersTest::aClickOnAMarkGoesThere() {
   MarkedScrollBar bar;
   bar.resize(16, 400);
   bar.setRange(0, 900);

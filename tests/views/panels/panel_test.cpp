@@ -38,7 +38,7 @@ class PanelTest : public QObject {
   void enterAfterRecomputeAdoptsNothing();
   void theOverviewActivatesNoRow();
   void sliceBoxAndColumnsStayWhileOneSteps();
-  void V9_wholeTextsAreInTooltipAndByEnter();
+  void wholeTextsAreInTooltipAndByEnter();
   void collapsedSectionsStayCollapsed();
   void emptyPanelsSayWhy();
   void aListThatIsAboutToBeFilledIsNotCalledEmpty();
@@ -74,7 +74,7 @@ class Asked {
 
 }  // namespace
 
-// Holds W1: for Qt, a dock behind a tab is visible. It does not work, all the same.
+// For Qt, a dock behind a tab is visible. It does not work, all the same.
 void PanelTest::whatIsBehindATabAsksNothing() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic:3")));
@@ -104,7 +104,7 @@ void PanelTest::whatWasMissedIsShownOnceInSight() {
   QCOMPARE(questions.of("why"), 1);  // for the last of the three alone
 }
 
-// Holds W3: a panel that observes the selection does not write it.
+// A panel that observes the selection does not write it.
 void PanelTest::clickingALineSelectsNoValue() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic:3")));
@@ -122,7 +122,7 @@ void PanelTest::clickingALineSelectsNoValue() {
   QCOMPARE(f.window().context().execution->watches(), std::vector<ValueId>{made});
 }
 
-// Holds W3: it is the op that is selected, so its operands are listed too.
+// It is the op that is selected, so its operands are listed too.
 void PanelTest::theReferencesOfAnOpListItsOperands() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic:3")));
@@ -148,7 +148,7 @@ void PanelTest::aRowThatAPersonChoosesIsSelected() {
   QCOMPARE(f.selection().value().index, values.model()->index(1, 0).data(valueRole).toInt());
 }
 
-// Holds W4: Enter after Recompute restarts no run.
+// Enter after Recompute restarts no run.
 void PanelTest::enterAfterRecomputeAdoptsNothing() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic:3")));
@@ -169,7 +169,7 @@ void PanelTest::enterAfterRecomputeAdoptsNothing() {
   QTRY_VERIFY(f.controller().document() != document);
 }
 
-// Holds W6: a double click into the overview of Compare Traces scrolls, and leads nowhere.
+// A double click into the overview of Compare Traces scrolls, and leads nowhere.
 void PanelTest::theOverviewActivatesNoRow() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic:3")));
@@ -188,7 +188,7 @@ void PanelTest::theOverviewActivatesNoRow() {
   QCOMPARE(activated.size(), 1);
 }
 
-// Holds W7: the box of the slice keeps the focus, columns keep the width that someone chose, while one steps.
+// The box of the slice keeps the focus, columns keep the width that someone chose, while one steps.
 void PanelTest::sliceBoxAndColumnsStayWhileOneSteps() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic:3")));
@@ -222,10 +222,10 @@ void PanelTest::sliceBoxAndColumnsStayWhileOneSteps() {
   QCOMPARE(values.columnWidth(ValuesModel::mean), chosen);
 }
 
-// Holds W13: what is collapsed in the Inspector stays so for the next op.
-// Holds V9: the inspector has one line for each property but a formula; the whole text is in the tooltip and comes by
+// What is collapsed in the Inspector stays so for the next op.
+// The inspector has one line for each property but a formula; the whole text is in the tooltip and comes by
 // Enter.
-void PanelTest::V9_wholeTextsAreInTooltipAndByEnter() {
+void PanelTest::wholeTextsAreInTooltipAndByEnter() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic:3")));
   front(f, "dock-inspector");

@@ -59,24 +59,24 @@ class RecordedMemoryTest : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void M1_aSnapshotAloneHasTheWindow();
-  void M1_aDroppedSnapshotOpensNextToTheModel();
-  void M1_theHistoryIsWalkedByKeyAndMouse();
-  void M1_aDamagedSnapshotIsRefusedWithTheReason();
-  void M1_theAddressMapFollowsTheMoment();
-  void M1_theAddressMapIsWalkedByKeyAndMouse();
-  void M1_theTabsAreEnlargedNextToAModel();
-  void M1_aRequestThatFailedShowsWhatItCouldHaveHad();
-  void M2_aModelIsJoined();
-  void M2_aBlockLeadsToItsOpAndBack();
-  void M3_leaksAreFindings();
-  void M4_twoSnapshotsAreCompared();
-  void M5_thePredictionIsExplained();
-  void M7_categoriesSumToThePeak();
+  void aSnapshotAloneHasTheWindow();
+  void aDroppedSnapshotOpensNextToTheModel();
+  void theHistoryIsWalkedByKeyAndMouse();
+  void aDamagedSnapshotIsRefusedWithTheReason();
+  void theAddressMapFollowsTheMoment();
+  void theAddressMapIsWalkedByKeyAndMouse();
+  void theTabsAreEnlargedNextToAModel();
+  void aRequestThatFailedShowsWhatItCouldHaveHad();
+  void aModelIsJoined();
+  void aBlockLeadsToItsOpAndBack();
+  void leaksAreFindings();
+  void twoSnapshotsAreCompared();
+  void thePredictionIsExplained();
+  void categoriesSumToThePeak();
   void eachCommandSaysWhyItIsNotThere();
 };
 
-void RecordedMemoryTest::M1_aSnapshotAloneHasTheWindow() {
+void RecordedMemoryTest::aSnapshotAloneHasTheWindow() {
   OpenHistory open(history("plain"), {}, std::make_shared<FakeEngine>());
   auto& window = open.f.window();
   QVERIFY(open.panel().inSight());
@@ -98,7 +98,7 @@ void RecordedMemoryTest::M1_aSnapshotAloneHasTheWindow() {
   QVERIFY(!open.panel().isVisible() && window.findChild<StartPage*>()->isVisible());
 }
 
-void RecordedMemoryTest::M1_aDroppedSnapshotOpensNextToTheModel() {
+void RecordedMemoryTest::aDroppedSnapshotOpensNextToTheModel() {
   WindowFixture f(std::make_shared<FakeEngine>(), WindowFixture::Start::asItComes);
   QVERIFY(f.open(QStringLiteral("synthetic3")));
   const auto document = f.controller().document();
@@ -115,7 +115,7 @@ void RecordedMemoryTest::M1_aDroppedSnapshotOpensNextToTheModel() {
   QVERIFY(isRecent);
 }
 
-void RecordedMemoryTest::M1_theHistoryIsWalkedByKeyAndMouse() {
+void RecordedMemoryTest::theHistoryIsWalkedByKeyAndMouse() {
   OpenHistory open(history("plain"), {}, std::make_shared<FakeEngine>());
   auto& chart = open.chart();
   QCOMPARE(chart.current(), std::optional<std::size_t>(837));
@@ -154,7 +154,7 @@ void RecordedMemoryTest::M1_theHistoryIsWalkedByKeyAndMouse() {
   QCOMPARE(blocks->model()->rowCount(), 2);  // the two workspaces
 }
 
-void RecordedMemoryTest::M1_aDamagedSnapshotIsRefusedWithTheReason() {
+void RecordedMemoryTest::aDamagedSnapshotIsRefusedWithTheReason() {
   QTemporaryDir folder;
   const auto path = folder.filePath(QStringLiteral("cut.pickle"));
   QFile file(path);
@@ -169,7 +169,7 @@ void RecordedMemoryTest::M1_aDamagedSnapshotIsRefusedWithTheReason() {
   QVERIFY(open.panel().caption().isEmpty());
 }
 
-void RecordedMemoryTest::M1_theAddressMapFollowsTheMoment() {
+void RecordedMemoryTest::theAddressMapFollowsTheMoment() {
   OpenHistory open(history("plain"), {}, std::make_shared<FakeEngine>());
   auto& map = open.map();
   open.user.clickTab(QStringLiteral("Addresses"));
@@ -195,7 +195,7 @@ void RecordedMemoryTest::M1_theAddressMapFollowsTheMoment() {
   QVERIFY(map.grab().toImage() != before);
 }
 
-void RecordedMemoryTest::M1_theAddressMapIsWalkedByKeyAndMouse() {
+void RecordedMemoryTest::theAddressMapIsWalkedByKeyAndMouse() {
   OpenHistory open(history("plain"), {}, std::make_shared<FakeEngine>());
   auto& map = open.map();
   open.user.clickTab(QStringLiteral("Addresses"));
@@ -246,7 +246,7 @@ void RecordedMemoryTest::M1_theAddressMapIsWalkedByKeyAndMouse() {
   open.f.picture(QStringLiteral("memory-addresses"));
 }
 
-void RecordedMemoryTest::M1_theTabsAreEnlargedNextToAModel() {
+void RecordedMemoryTest::theTabsAreEnlargedNextToAModel() {
   OpenHistory open(history("plain"), QStringLiteral("synthetic3"), std::make_shared<FakeEngine>());
   open.user.clickTab(QStringLiteral("Addresses"));
   const auto before = open.map().size();
@@ -261,7 +261,7 @@ void RecordedMemoryTest::M1_theTabsAreEnlargedNextToAModel() {
   QTRY_COMPARE(open.map().size(), before);
 }
 
-void RecordedMemoryTest::M1_aRequestThatFailedShowsWhatItCouldHaveHad() {
+void RecordedMemoryTest::aRequestThatFailedShowsWhatItCouldHaveHad() {
   OpenHistory open(history("oom"), model());
   QVERIFY2(open.panel().caption().contains(QStringLiteral("held when a request failed")),
            qPrintable(open.panel().caption()));
@@ -282,7 +282,7 @@ void RecordedMemoryTest::M1_aRequestThatFailedShowsWhatItCouldHaveHad() {
   QCOMPARE(open.map().picture().wanted, 0u);
 }
 
-void RecordedMemoryTest::M2_aBlockLeadsToItsOpAndBack() {
+void RecordedMemoryTest::aBlockLeadsToItsOpAndBack() {
   OpenHistory open(history("plain"), model());
   auto& map = open.map();
   auto& selection = *open.f.window().context().selection;
@@ -336,7 +336,7 @@ void RecordedMemoryTest::M2_aBlockLeadsToItsOpAndBack() {
   QVERIFY(command(open.f, "memory-of-op")->isEnabled());
 }
 
-void RecordedMemoryTest::M2_aModelIsJoined() {
+void RecordedMemoryTest::aModelIsJoined() {
   OpenHistory open(history("plain"), model());
   QVERIFY2(open.panel().caption().contains(QStringLiteral("Joined: 0 B exact, 36 MiB aligned")),
            qPrintable(open.panel().caption()));
@@ -355,7 +355,7 @@ void RecordedMemoryTest::M2_aModelIsJoined() {
   QVERIFY(open.prediction().isEmpty());
 }
 
-void RecordedMemoryTest::M3_leaksAreFindings() {
+void RecordedMemoryTest::leaksAreFindings() {
   OpenHistory open(history("leak"), model());
   QVERIFY2(has(open.findings(), QStringLiteral("train.py:34 in main is still held")),
            qPrintable(open.findings().join(QLatin1Char('\n'))));
@@ -382,7 +382,7 @@ void RecordedMemoryTest::M3_leaksAreFindings() {
   open.f.picture(QStringLiteral("memory-leak"));
 }
 
-void RecordedMemoryTest::M4_twoSnapshotsAreCompared() {
+void RecordedMemoryTest::twoSnapshotsAreCompared() {
   OpenHistory open(history("plain"), model());
   command(open.f, "compare-memory")->trigger();
   auto* dialog = open.f.window().findChild<QFileDialog*>();
@@ -405,7 +405,7 @@ void RecordedMemoryTest::M4_twoSnapshotsAreCompared() {
   QVERIFY(open.panel().caption().startsWith(QStringLiteral("plain.pickle.xz: 101 MiB held")));
 }
 
-void RecordedMemoryTest::M5_thePredictionIsExplained() {
+void RecordedMemoryTest::thePredictionIsExplained() {
   {
     OpenHistory alone(history("plain"), {}, std::make_shared<FakeEngine>());
     QVERIFY(alone.prediction().isEmpty());
@@ -422,7 +422,7 @@ void RecordedMemoryTest::M5_thePredictionIsExplained() {
            qPrintable(open.prediction()));
 }
 
-void RecordedMemoryTest::M7_categoriesSumToThePeak() {
+void RecordedMemoryTest::categoriesSumToThePeak() {
   OpenHistory open(history("aot"), {}, std::make_shared<FakeEngine>());
   for (const auto* by : {"By category", "By line", "By module"}) {
     open.by(QLatin1String(by));

@@ -1,4 +1,4 @@
-// V9: columns of trees and tables can be sorted, their widths are kept, and typed letters search.
+// Columns of trees and tables can be sorted, their widths are kept, and typed letters search.
 #include <QAbstractItemModelTester>
 #include <QHeaderView>
 #include <QKeyEvent>
@@ -24,13 +24,13 @@ class SortingTest : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void V9_numbersAreSortedAsNumbers();
-  void V9_textsAreSortedAsPeopleReadThem();
-  void V9_aSortedTableStaysWithItsRows();
-  void V9_sortingByKeyboard();
-  void V9_restoredWidthsLeaveTitlesThatSort();
-  void V9_everyListSearchesByTyping();
-  void V9_panelsWithNumbersAreSorted();
+  void numbersAreSortedAsNumbers();
+  void textsAreSortedAsPeopleReadThem();
+  void aSortedTableStaysWithItsRows();
+  void sortingByKeyboard();
+  void restoredWidthsLeaveTitlesThatSort();
+  void everyListSearchesByTyping();
+  void panelsWithNumbersAreSorted();
 };
 
 namespace {
@@ -78,7 +78,7 @@ QStringList textsOf(const QAbstractItemModel& model) {
 
 }  // namespace
 
-void SortingTest::V9_numbersAreSortedAsNumbers() {
+void SortingTest::numbersAreSortedAsNumbers() {
   Numbers model({1024, 900, qQNaN(), 3e-5}, {"1 KiB", "900 B", "", "3e-5"});
   QTreeView tree;
   tree.setModel(&model);
@@ -91,7 +91,7 @@ void SortingTest::V9_numbersAreSortedAsNumbers() {
   QCOMPARE(textsOf(*rows), (QStringList{"1 KiB", "900 B", "3e-5", ""}));
 }
 
-void SortingTest::V9_textsAreSortedAsPeopleReadThem() {
+void SortingTest::textsAreSortedAsPeopleReadThem() {
   Numbers model({}, {"layers.10", "layers.2", "Embedding", "layers.1"});
   QTreeView tree;
   tree.setModel(&model);
@@ -100,7 +100,7 @@ void SortingTest::V9_textsAreSortedAsPeopleReadThem() {
   QCOMPARE(textsOf(*rows), (QStringList{"Embedding", "layers.1", "layers.2", "layers.10"}));
 }
 
-void SortingTest::V9_aSortedTableStaysWithItsRows() {
+void SortingTest::aSortedTableStaysWithItsRows() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(sample()));
   f.raise("dock-values");
@@ -131,7 +131,7 @@ void SortingTest::V9_aSortedTableStaysWithItsRows() {
   QCOMPARE(numbers(table, ValuesModel::norm), before);
 }
 
-void SortingTest::V9_sortingByKeyboard() {
+void SortingTest::sortingByKeyboard() {
   Numbers model({3, 1, 2}, {"c", "a", "b"});
   QTreeView tree;
   tree.setModel(&model);
@@ -145,7 +145,7 @@ void SortingTest::V9_sortingByKeyboard() {
   QCOMPARE(textsOf(*rows), (QStringList{"c", "a", "b"}));
 }
 
-void SortingTest::V9_restoredWidthsLeaveTitlesThatSort() {
+void SortingTest::restoredWidthsLeaveTitlesThatSort() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic:3")));
   auto& panel = f.window().panel<ValuesDock>();
@@ -160,7 +160,7 @@ void SortingTest::V9_restoredWidthsLeaveTitlesThatSort() {
   QCOMPARE(table.header()->sortIndicatorSection(), -1);
 }
 
-void SortingTest::V9_everyListSearchesByTyping() {
+void SortingTest::everyListSearchesByTyping() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic:3")));
   int lists = 0;
@@ -175,7 +175,7 @@ void SortingTest::V9_everyListSearchesByTyping() {
   QVERIFY(lists > 12);
 }
 
-void SortingTest::V9_panelsWithNumbersAreSorted() {
+void SortingTest::panelsWithNumbersAreSorted() {
   WindowFixture f;
   for (const char* name :
        {"values", "watches", "references", "notes", "modules", "breakpoints", "compare", "checks", "problems",

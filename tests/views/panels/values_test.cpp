@@ -38,16 +38,16 @@ class ValuesTest : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void V9_statisticsShow_data();
-  void V9_statisticsShow();
-  void V9_anOperandIsReadByEnterAndLeadsOnWithCtrl();
-  void V9_aCommandLeadsToTheLargestElement();
-  void G12_aHistogramOfTheWholeRangeOfDoublesNamesItsEdges();
-  void V1_aFailureIsSaidWhereTheValueWouldBe();
-  void V4_theTraceTableListsEveryTrace();
-  void V4_costsHaveBarsInTheTraceTable();
-  void V4_gradientFlowShowsItsNumbersInANarrowPanel();
-  void V10_livingTensorsAreAListByKeyboard();
+  void statisticsShow_data();
+  void statisticsShow();
+  void anOperandIsReadByEnterAndLeadsOnWithCtrl();
+  void aCommandLeadsToTheLargestElement();
+  void aHistogramOfTheWholeRangeOfDoublesNamesItsEdges();
+  void aFailureIsSaidWhereTheValueWouldBe();
+  void theTraceTableListsEveryTrace();
+  void costsHaveBarsInTheTraceTable();
+  void gradientFlowShowsItsNumbersInANarrowPanel();
+  void livingTensorsAreAListByKeyboard();
   void goToFindsOpsOfBodies();
   void aDroppedFileOpens();
   void aDroppedFileThatIsNoneSaysWhy();
@@ -61,13 +61,13 @@ QTreeView& treeOf(WindowFixture& f, const char* name) { return *f.window().findC
 
 }  // namespace
 
-void ValuesTest::V9_statisticsShow_data() {
+void ValuesTest::statisticsShow_data() {
   QTest::addColumn<QSize>("size");
   for (const QSize size : {QSize(1280, 800), {1632, 918}, {1920, 1080}})
     QTest::newRow(qPrintable(QString::number(size.width()))) << size;
 }
 
-void ValuesTest::V9_statisticsShow() {
+void ValuesTest::statisticsShow() {
   QFETCH(QSize, size);
   WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
   f.window().resize(size);
@@ -95,7 +95,7 @@ void ValuesTest::V9_statisticsShow() {
   }
 }
 
-void ValuesTest::V9_anOperandIsReadByEnterAndLeadsOnWithCtrl() {
+void ValuesTest::anOperandIsReadByEnterAndLeadsOnWithCtrl() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(gpt()));
   const auto op = f.analysis().forward.ops[5];
@@ -133,7 +133,7 @@ void ValuesTest::V9_anOperandIsReadByEnterAndLeadsOnWithCtrl() {
 }
 
 // Into a slice that is not shown, with the cursor on it; what is not there has a reason.
-void ValuesTest::V9_aCommandLeadsToTheLargestElement() {
+void ValuesTest::aCommandLeadsToTheLargestElement() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(gpt()));
   const auto& document = *f.analysis().document;
@@ -178,7 +178,7 @@ void ValuesTest::V9_aCommandLeadsToTheLargestElement() {
   QTRY_VERIFY2(!largest->isEnabled(), "of what is not in sight there is no largest element");
 }
 
-void ValuesTest::G12_aHistogramOfTheWholeRangeOfDoublesNamesItsEdges() {
+void ValuesTest::aHistogramOfTheWholeRangeOfDoublesNamesItsEdges() {
   Theme theme(*qApp);
   HistogramView view(&theme);
   view.resize(400, 100);
@@ -200,7 +200,7 @@ void ValuesTest::G12_aHistogramOfTheWholeRangeOfDoublesNamesItsEdges() {
 
 // An op that fails when it runs: the values' place, the line's column, the scroll bar's mark and the tip have the
 // reason.
-void ValuesTest::V1_aFailureIsSaidWhereTheValueWouldBe() {
+void ValuesTest::aFailureIsSaidWhereTheValueWouldBe() {
   QTemporaryDir folder;
   const auto path = folder.filePath(QStringLiteral("fails.txt"));
   QFile file(path);
@@ -243,7 +243,7 @@ void ValuesTest::V1_aFailureIsSaidWhereTheValueWouldBe() {
   QVERIFY(tip->isVisible());  // the window closes with the tip up
 }
 
-void ValuesTest::V4_theTraceTableListsEveryTrace() {
+void ValuesTest::theTraceTableListsEveryTrace() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(gpt()));
   f.raise("dock-trace-table");
@@ -287,7 +287,7 @@ void ValuesTest::V4_theTraceTableListsEveryTrace() {
 }
 
 // Time and bytes have bars behind them, as in listings; numbers that nobody adds up have none.
-void ValuesTest::V4_costsHaveBarsInTheTraceTable() {
+void ValuesTest::costsHaveBarsInTheTraceTable() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(gpt()));
   f.raise("dock-trace-table");
@@ -308,7 +308,7 @@ void ValuesTest::V4_costsHaveBarsInTheTraceTable() {
 }
 
 // At 1280 pixels the panel has a third of the window: its table is below the chart then, with all of its numbers.
-void ValuesTest::V4_gradientFlowShowsItsNumbersInANarrowPanel() {
+void ValuesTest::gradientFlowShowsItsNumbersInANarrowPanel() {
   WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
   f.window().resize(1280, 720);
   QVERIFY(f.open(gpt()));
@@ -322,7 +322,7 @@ void ValuesTest::V4_gradientFlowShowsItsNumbersInANarrowPanel() {
   QVERIFY(chart->width() >= chart->minimumWidth() && chart->height() >= chart->minimumHeight());
 }
 
-void ValuesTest::V10_livingTensorsAreAListByKeyboard() {
+void ValuesTest::livingTensorsAreAListByKeyboard() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(gpt()));
   f.raise("dock-memory");

@@ -20,10 +20,10 @@ class VerdictsTest : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void R7_checksNeverSayRightOfALostBackward();
-  void R20_aClickElsewhereClosesTheWholeText();
-  void R21_valuesAndSourceSayWhichOpTheyShow();
-  void R22_valuesNameThePlacesOfNaN();
+  void checksNeverSayRightOfALostBackward();
+  void aClickElsewhereClosesTheWholeText();
+  void valuesAndSourceSayWhichOpTheyShow();
+  void valuesNameThePlacesOfNaN();
 };
 
 namespace {
@@ -38,7 +38,7 @@ BoundSymbolId opNamed(const Analysis& analysis, const Trace& trace, const std::s
 
 }  // namespace
 
-void VerdictsTest::R7_checksNeverSayRightOfALostBackward() {
+void VerdictsTest::checksNeverSayRightOfALostBackward() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(fileOf("tests/data/reports/captured/step/model.pt2")));
   const auto clip = opNamed(f.analysis(), f.analysis().forward, "aten.round");
@@ -53,7 +53,7 @@ void VerdictsTest::R7_checksNeverSayRightOfALostBackward() {
   QVERIFY(linesOf(f, "checks").join(QLatin1Char('\n')).contains(QStringLiteral("backward not in the file")));
 }
 
-void VerdictsTest::R20_aClickElsewhereClosesTheWholeText() {
+void VerdictsTest::aClickElsewhereClosesTheWholeText() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic:3")));
   front(f, "dock-inspector");
@@ -78,7 +78,7 @@ void VerdictsTest::R20_aClickElsewhereClosesTheWholeText() {
   QTRY_VERIFY(!popup || !popup->isVisible());
 }
 
-void VerdictsTest::R21_valuesAndSourceSayWhichOpTheyShow() {
+void VerdictsTest::valuesAndSourceSayWhichOpTheyShow() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic:3")));
   const auto& ops = f.analysis().forward.ops;
@@ -104,7 +104,7 @@ void VerdictsTest::R21_valuesAndSourceSayWhichOpTheyShow() {
   }
 }
 
-void VerdictsTest::R22_valuesNameThePlacesOfNaN() {
+void VerdictsTest::valuesNameThePlacesOfNaN() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(fileOf("tests/data/planted/log_of_zero.txt")));
   front(f, "dock-values");

@@ -25,14 +25,14 @@ class WhatIfTest : public QObject {
  private Q_SLOTS:
   void init();
   void cleanup() { fixture_.reset(); }
-  void W31_whatIsKeptThroughAViewSaysSo();
-  void W31_aGradientIsTheSum();
-  void W31_blocksAreCheckpointedFromTheirInputs();
-  void W31_equalLayersFollowAChoice();
-  void W31_whatGainsNothingIsNotOffered();
-  void W31_whatWasAdoptedIsTakenBackWhereItWasAdopted();
-  void W31_aSliderTradesMemoryForTime();
-  void W31_theCurveOfAChoiceIsOverMemory();
+  void whatIsKeptThroughAViewSaysSo();
+  void aGradientIsTheSum();
+  void blocksAreCheckpointedFromTheirInputs();
+  void equalLayersFollowAChoice();
+  void whatGainsNothingIsNotOffered();
+  void whatWasAdoptedIsTakenBackWhereItWasAdopted();
+  void aSliderTradesMemoryForTime();
+  void theCurveOfAChoiceIsOverMemory();
 
  private:
   WhyDock& why() { return fixture_->window().panel<WhyDock>(); }
@@ -69,7 +69,7 @@ BoundSymbolId WhatIfTest::forwardOp(const char* output) const {
 }
 
 // The memory of a value is there for the backward, though another value on it is the saved one.
-void WhatIfTest::W31_whatIsKeptThroughAViewSaysSo() {
+void WhatIfTest::whatIsKeptThroughAViewSaysSo() {
   const auto& document = *fixture_->controller().document();
   const auto& tables = *document.analysis->document;
   int found = 0;
@@ -88,7 +88,7 @@ void WhatIfTest::W31_whatIsKeptThroughAViewSaysSo() {
 }
 
 // Of a value that several ops read, Why names the gradient that Values and References name: all parts together.
-void WhatIfTest::W31_aGradientIsTheSum() {
+void WhatIfTest::aGradientIsTheSum() {
   const auto& document = *fixture_->controller().document();
   const auto& analysis = *document.analysis;
   int sums = 0;
@@ -105,7 +105,7 @@ void WhatIfTest::W31_aGradientIsTheSum() {
 }
 
 // As torch.utils.checkpoint around each block: of what a block makes, its result alone is kept.
-void WhatIfTest::W31_blocksAreCheckpointedFromTheirInputs() {
+void WhatIfTest::blocksAreCheckpointedFromTheirInputs() {
   QCOMPARE(listOfBlocks(*fixture_->controller().document()->analysis, fixture_->controller().document()->saved),
            std::string("blocks"));
   trigger(*fixture_, "checkpoint-blocks");
@@ -126,7 +126,7 @@ void WhatIfTest::W31_blocksAreCheckpointedFromTheirInputs() {
   QTRY_VERIFY(fixture_->controller().document()->request.partition->recompute.empty());
 }
 
-void WhatIfTest::W31_equalLayersFollowAChoice() {
+void WhatIfTest::equalLayersFollowAChoice() {
   fixture_->selection().select(forwardOp("linear_6"));
   fixture_->press(Qt::Key_R, Qt::ControlModifier | Qt::ShiftModifier);
   QVERIFY(answered());
@@ -149,7 +149,7 @@ void WhatIfTest::W31_equalLayersFollowAChoice() {
 }
 
 // Where recomputing a value frees nothing, the command is disabled and says so.
-void WhatIfTest::W31_whatGainsNothingIsNotOffered() {
+void WhatIfTest::whatGainsNothingIsNotOffered() {
   const auto& analysis = fixture_->analysis();
   const auto* recompute = fixture_->window().actions().recompute;
   fixture_->raise("dock-why");
@@ -169,7 +169,7 @@ void WhatIfTest::W31_whatGainsNothingIsNotOffered() {
 }
 
 // Why saved, what if, adopt: three actions. Undo: one, next to what was adopted, by mouse or keyboard.
-void WhatIfTest::W31_whatWasAdoptedIsTakenBackWhereItWasAdopted() {
+void WhatIfTest::whatWasAdoptedIsTakenBackWhereItWasAdopted() {
   auto& f = *fixture_;
   f.raise("dock-why");
   auto* undo = why().findChild<QToolButton*>(QStringLiteral("what-if-undo"));
@@ -203,7 +203,7 @@ void WhatIfTest::W31_whatWasAdoptedIsTakenBackWhereItWasAdopted() {
   QVERIFY(!undo->isVisible() && !adopted->isVisible());
 }
 
-void WhatIfTest::W31_aSliderTradesMemoryForTime() {
+void WhatIfTest::aSliderTradesMemoryForTime() {
   trigger(*fixture_, "what-if-budget");
   QVERIFY(answered());
   auto* slider = why().findChild<QSlider*>(QStringLiteral("what-if-budget"));
@@ -224,7 +224,7 @@ void WhatIfTest::W31_aSliderTradesMemoryForTime() {
   QVERIFY(fixture_->analysis().request.partition.budget.has_value());
 }
 
-void WhatIfTest::W31_theCurveOfAChoiceIsOverMemory() {
+void WhatIfTest::theCurveOfAChoiceIsOverMemory() {
   auto* view = fixture_->window().findChild<MemoryView*>();
   fixture_->raise("dock-memory");
   QVERIFY(fixture_->quiet() && standsStill(*view));

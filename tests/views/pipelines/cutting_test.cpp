@@ -16,7 +16,7 @@ class CuttingTest : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void V10_bordersHaveRoomOfTheirOwn();
+  void bordersHaveRoomOfTheirOwn();
   void modulesAreCutAt();
   void aModuleIsCutAtUnderAPolicyToo();
   void aModuleThatIsCutAtSaysSo();
@@ -101,8 +101,8 @@ QPoint edge(ListingView& listing, BoundSymbolId op) {
 
 }  // namespace
 
-// V10: the border between two stages covers no line.
-void CuttingTest::V10_bordersHaveRoomOfTheirOwn() {
+// The border between two stages covers no line.
+void CuttingTest::bordersHaveRoomOfTheirOwn() {
   const auto f = cutInTwo();
   QVERIFY(f);
   auto& listing = f->listing(TraceKind::forward);

@@ -30,7 +30,7 @@ class ColorsTest : public QObject {
   void aMenuHasItsArrowAfterItsName();
 };
 
-// Holds V8: execution is an arrow and selection a bar; the selection of a view without focus is grey.
+// Execution is an arrow and selection a bar; the selection of a view without focus is grey.
 void ColorsTest::selectionIsABarAndGreyWithoutFocus() {
   const auto f = openedAsItComes();
   auto& view = f->listing(TraceKind::forward);
@@ -51,7 +51,7 @@ void ColorsTest::selectionIsABarAndGreyWithoutFocus() {
       !hasColor(imageOf(*view.viewport()).copy(28, next.top(), 300, next.height()), f->theme().colors().executionLine));
 }
 
-// Holds V8: Break on NaN is seen to be on, by shape as by colour.
+// Break on NaN is seen to be on, by shape as by colour.
 void ColorsTest::breakOnNanIsSeenToBeOn() {
   const auto f = openedAsItComes();
   auto* bar = f->window().findChild<QToolBar*>(QStringLiteral("toolbar-run"));
@@ -66,7 +66,7 @@ void ColorsTest::breakOnNanIsSeenToBeOn() {
   QCOMPARE(image.pixelColor(image.width() / 2, image.height() - 2), colors.checkedLine);
 }
 
-// Holds V11: scroll bars, dock buttons and the chosen tab are seen in every look, by contrast computed as for text; the
+// Scroll bars, dock buttons and the chosen tab are seen in every look, by contrast computed as for text; the
 // scroll bar also as it is painted.
 void ColorsTest::controlsStandOutInAllThemes() {
   struct Look {
@@ -123,7 +123,7 @@ void ColorsTest::controlsStandOutInAllThemes() {
   }
 }
 
-// Holds V11: with high contrast the focus is a thick ring in the text's colour, and the ring is dashed where nothing
+// With high contrast the focus is a thick ring in the text's colour, and the ring is dashed where nothing
 // can be pressed.
 void ColorsTest::highContrastShowsFocusAndWhatIsDisabledByShape() {
   Theme theme(*qApp, nullptr, [] { return false; });

@@ -22,8 +22,8 @@ class CutTextTest : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void W25_noTextIsCutWithoutAnEllipsis_data();
-  void W25_noTextIsCutWithoutAnEllipsis();
+  void noTextIsCutWithoutAnEllipsis_data();
+  void noTextIsCutWithoutAnEllipsis();
   void cleanup() { setTextSize(0); }
 };
 
@@ -85,7 +85,7 @@ QStringList cutIn(const QWidget& window) {
 
 }  // namespace
 
-void CutTextTest::W25_noTextIsCutWithoutAnEllipsis_data() {
+void CutTextTest::noTextIsCutWithoutAnEllipsis_data() {
   QTest::addColumn<QSize>("size");
   QTest::addColumn<double>("points");
   const double usual = QApplication::font().pointSizeF();
@@ -95,7 +95,7 @@ void CutTextTest::W25_noTextIsCutWithoutAnEllipsis_data() {
       QTest::addRow("%dx%d at %g points", size.width(), size.height(), points) << size << points;
 }
 
-void CutTextTest::W25_noTextIsCutWithoutAnEllipsis() {
+void CutTextTest::noTextIsCutWithoutAnEllipsis() {
   QFETCH(QSize, size);
   QFETCH(double, points);
   WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);

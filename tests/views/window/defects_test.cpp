@@ -53,7 +53,7 @@ QString tipAt(QWidget* viewport, const QPoint& at) {
 
 }  // namespace
 
-// Holds W5: several lines are copied by the menu as by the key.
+// Several lines are copied by the menu as by the key.
 void DefectsTest::copyByMenuAndByKeyIsTheSame() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic:3")));
@@ -78,7 +78,7 @@ void DefectsTest::copyByMenuAndByKeyIsTheSame() {
   QVERIFY(!clipboard().contains(QLatin1Char('\n')) && !byKey.contains(clipboard()));
 }
 
-// Holds W5 in the trees of the docks.
+// So are those of the trees of the docks.
 void DefectsTest::treesAreCopiedByMenuAndByKey() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic:3")));
@@ -104,7 +104,7 @@ void DefectsTest::treesAreCopiedByMenuAndByKey() {
   }
 }
 
-// Holds W8: neither another format nor a reload puts back the path that someone typed.
+// Neither another format nor a reload puts back the path that someone typed.
 void DefectsTest::theExportDialogKeepsWhatWasChosen() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic:3")));
@@ -135,7 +135,7 @@ void DefectsTest::theExportDialogKeepsWhatWasChosen() {
   QVERIFY2(path->text().contains(QStringLiteral("synthetic:5")), qPrintable(path->text()));
 }
 
-// Holds W10: no text names a key that a preset took away.
+// No text names a key that a preset took away.
 void DefectsTest::textsNameTheKeysOfNow() {
   const auto engine = std::make_shared<FakeEngine>();
   engine->opTime = std::chrono::milliseconds(20);
@@ -180,7 +180,7 @@ void DefectsTest::textsNameTheKeysOfNow() {
   QVERIFY(f.settle());
 }
 
-// Holds W11: numbers of 64 bits come through the window whole.
+// Numbers of 64 bits come through the window whole.
 void DefectsTest::seedsHaveAllTheirBits() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic:3")));
@@ -216,7 +216,7 @@ void DefectsTest::seedsHaveAllTheirBits() {
   QVERIFY(!bytesFromText(QStringLiteral("9999999 T")));
 }
 
-// Holds W12: only where a click sets a breakpoint does the tooltip say so.
+// Only where a click sets a breakpoint does the tooltip say so.
 void DefectsTest::theTooltipPromisesWhatAClickDoes() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic:3")));
@@ -233,7 +233,7 @@ void DefectsTest::theTooltipPromisesWhatAClickDoes() {
   QCOMPARE(breakpoints(f).size(), std::size_t(1));
 }
 
-// Holds W16: a letter that is typed into a tree searches there, and runs no command.
+// A letter that is typed into a tree searches there, and runs no command.
 void DefectsTest::lettersSearchInTrees() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic:12")));
@@ -256,7 +256,7 @@ void DefectsTest::lettersSearchInTrees() {
   QCOMPARE(f.window().listings().isShown(TraceKind::computation), !shown);
 }
 
-// Holds W16 for the boxes to choose from.
+// The same of the boxes to choose from.
 void DefectsTest::lettersChooseInBoxes() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic:3")));

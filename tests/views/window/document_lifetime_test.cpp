@@ -67,7 +67,7 @@ QLineEdit* openChecks(WindowFixture& f) {
 
 }  // namespace
 
-// Holds W2: a question that replaces another one does not get the first one's "cancelled".
+// A question that replaces another one does not get the first one's "cancelled".
 void DocumentLifetimeTest::aReplacedQuestionIsNotHeardOf() {
   const auto engine = std::make_shared<HeldEngine>();
   WindowFixture f(engine);
@@ -89,7 +89,7 @@ void DocumentLifetimeTest::aReplacedQuestionIsNotHeardOf() {
   QTRY_VERIFY2(summary->text().startsWith(QChar(0x2713)), qPrintable(summary->text()));
 }
 
-// Holds W2: what is to be done, other than what is to be answered, is not replaced at all.
+// What is to be done, other than what is to be answered, is not replaced at all.
 void DocumentLifetimeTest::savingTwoValuesWritesBoth() {
   const auto engine = std::make_shared<HeldEngine>();
   WindowFixture f(engine);
@@ -110,7 +110,7 @@ void DocumentLifetimeTest::savingTwoValuesWritesBoth() {
   for (int i : {0, 1}) QVERIFY(QFile::exists(folder.filePath(QStringLiteral("%1.npy").arg(i))));
 }
 
-// Holds W2: a question whose document goes before it is answered is asked again of the next one.
+// A question whose document goes before it is answered is asked again of the next one.
 void DocumentLifetimeTest::whatAClosedFileDidNotAnswerIsAskedAgain() {
   const auto engine = std::make_shared<HeldEngine>();
   WindowFixture f(engine);
@@ -123,7 +123,7 @@ void DocumentLifetimeTest::whatAClosedFileDidNotAnswerIsAskedAgain() {
   QTRY_VERIFY(f.window().findChild<QAction*>(QStringLiteral("action-device-cpu")));
 }
 
-// Holds W14: a menu that is open while the file is read again closes, as its entries are for ids that are no longer
+// A menu that is open while the file is read again closes, as its entries are for ids that are no longer
 // good.
 void DocumentLifetimeTest::menusGoWithTheirDocument() {
   WindowFixture f;
@@ -146,7 +146,7 @@ void DocumentLifetimeTest::menusGoWithTheirDocument() {
   }
 }
 
-// Holds W14 for dialogs that are about an op or a value.
+// The same of dialogs that are about an op or a value.
 void DocumentLifetimeTest::dialogsGoWithTheirDocument() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic:3")));
@@ -173,7 +173,7 @@ void DocumentLifetimeTest::dialogsGoWithTheirDocument() {
   }
 }
 
-// Holds W14: a window that closes under an open menu takes the menu along, once.
+// A window that closes under an open menu takes the menu along, once.
 void DocumentLifetimeTest::aMenuMayOutliveItsWindow() {
   WindowFixture f;
   const QPointer<MainWindow> window = new MainWindow(f.window().shared());
@@ -196,7 +196,7 @@ void DocumentLifetimeTest::aMenuMayOutliveItsWindow() {
   QVERIFY(closed);
 }
 
-// Holds W9: while one instance of the program opens the last session, another one that starts does not take it for
+// While one instance of the program opens the last session, another one that starts does not take it for
 // failed and clear it.
 void DocumentLifetimeTest::aSecondInstanceLeavesTheSessionAlone() {
   WindowFixture f;
@@ -230,7 +230,7 @@ void DocumentLifetimeTest::aSecondInstanceLeavesTheSessionAlone() {
   delete windows.front();
 }
 
-// Holds W15: breakpoints come back in the order in which they were set, however many threads there are.
+// Breakpoints come back in the order in which they were set, however many threads there are.
 void DocumentLifetimeTest::breakpointsKeepTheirOrder() {
   auto* pool = &PoolJob::pool();
   const int threads = pool->maxThreadCount();

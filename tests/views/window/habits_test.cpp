@@ -31,26 +31,26 @@ class HabitsTest : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void W21_theDefaultLayoutIsThatOfTheFirstStart();
-  void W21_aWindowFitsIntoTheScreen();
-  void W22_headingsOfTheInspectorFold();
-  void W22_aModuleLeadsToModulesAndALineToSource();
-  void W22_aClickOutsideClosesTheWholeText();
-  void W22_textThatIsCutInTheInspectorIsInItsTooltip();
-  void W22_whyOfAGradientLeadsToItsForwardOp();
-  void W22_nothingIsEmptyBetweenValuesAndTheirHistogram();
-  void W25_aMessageGoesWithItsOpAndMovesNoRow();
-  void W25_foldAllFoldsBothSides();
-  void W25_theGraphIsReadableAfterFoldingAll();
-  void W29_aClickOnAModuleOpensNoListing();
-  void W33_theFirstOpIsSelectedWhenAFileOpens();
-  void W33_findCountsAndLights();
-  void W33_thePaletteSaysNoMatch();
-  void W34_theStartPageBeginsWithQuestionsAndARecording();
-  void W33_textIsLargerByKey();
-  void W33_elementsThatAreNaNAreColoured();
-  void W33_panelsAreInGroupsAndHaveKeys();
-  void W33_pythonHasColours();
+  void theDefaultLayoutIsThatOfTheFirstStart();
+  void aWindowFitsIntoTheScreen();
+  void headingsOfTheInspectorFold();
+  void aModuleLeadsToModulesAndALineToSource();
+  void aClickOutsideClosesTheWholeText();
+  void textThatIsCutInTheInspectorIsInItsTooltip();
+  void whyOfAGradientLeadsToItsForwardOp();
+  void nothingIsEmptyBetweenValuesAndTheirHistogram();
+  void aMessageGoesWithItsOpAndMovesNoRow();
+  void foldAllFoldsBothSides();
+  void theGraphIsReadableAfterFoldingAll();
+  void aClickOnAModuleOpensNoListing();
+  void theFirstOpIsSelectedWhenAFileOpens();
+  void findCountsAndLights();
+  void thePaletteSaysNoMatch();
+  void theStartPageBeginsWithQuestionsAndARecording();
+  void textIsLargerByKey();
+  void elementsThatAreNaNAreColoured();
+  void panelsAreInGroupsAndHaveKeys();
+  void pythonHasColours();
 };
 
 namespace {
@@ -81,7 +81,7 @@ void doubleClick(QTreeView& tree, const QModelIndex& row) {
 
 }  // namespace
 
-void HabitsTest::W21_theDefaultLayoutIsThatOfTheFirstStart() {
+void HabitsTest::theDefaultLayoutIsThatOfTheFirstStart() {
   WindowFixture f(std::make_shared<FakeEngine>(), WindowFixture::Start::asItComes);
   f.window().resize(1500, 900);
   QVERIFY(f.open(QStringLiteral("synthetic5")));
@@ -109,7 +109,7 @@ void HabitsTest::W21_theDefaultLayoutIsThatOfTheFirstStart() {
   }
 }
 
-void HabitsTest::W21_aWindowFitsIntoTheScreen() {
+void HabitsTest::aWindowFitsIntoTheScreen() {
   QWidget large;  // kept on a screen of four times the size
   large.show();
   const auto room = large.screen()->availableGeometry();
@@ -122,7 +122,7 @@ void HabitsTest::W21_aWindowFitsIntoTheScreen() {
   QVERIFY(room.contains(window.frameGeometry()));
 }
 
-void HabitsTest::W22_headingsOfTheInspectorFold() {
+void HabitsTest::headingsOfTheInspectorFold() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic3")));
   f.click(TraceKind::backward, f.analysis().backward.ops[1]);
@@ -143,7 +143,7 @@ void HabitsTest::W22_headingsOfTheInspectorFold() {
   QCOMPARE(f.selection().op(), op);
 }
 
-void HabitsTest::W22_aModuleLeadsToModulesAndALineToSource() {
+void HabitsTest::aModuleLeadsToModulesAndALineToSource() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(QString::fromStdString(sourcePath("resources/samples/twins.pt2"))));
   BoundSymbolId deep;  // of a module's own function, that another calls
@@ -181,7 +181,7 @@ void HabitsTest::W22_aModuleLeadsToModulesAndALineToSource() {
           stack.currentIndex().siblingAtColumn(0).data().toString() == line);
 }
 
-void HabitsTest::W22_aClickOutsideClosesTheWholeText() {
+void HabitsTest::aClickOutsideClosesTheWholeText() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic3")));
   f.click(TraceKind::backward, f.analysis().backward.ops[1]);
@@ -197,7 +197,7 @@ void HabitsTest::W22_aClickOutsideClosesTheWholeText() {
   }
 }
 
-void HabitsTest::W22_textThatIsCutInTheInspectorIsInItsTooltip() {
+void HabitsTest::textThatIsCutInTheInspectorIsInItsTooltip() {
   WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
   f.window().resize(1280, 800);
   QVERIFY(f.open(gpt()));
@@ -219,7 +219,7 @@ void HabitsTest::W22_textThatIsCutInTheInspectorIsInItsTooltip() {
   QVERIFY2(whole > cut, qPrintable(QStringLiteral("%1 whole, %2 cut").arg(whole).arg(cut)));
 }
 
-void HabitsTest::W22_whyOfAGradientLeadsToItsForwardOp() {
+void HabitsTest::whyOfAGradientLeadsToItsForwardOp() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(gpt()));
   f.raise("dock-why");
@@ -243,7 +243,7 @@ void HabitsTest::W22_whyOfAGradientLeadsToItsForwardOp() {
   QVERIFY(!button.isVisible());  // what the forward makes is asked why it is saved
 }
 
-void HabitsTest::W22_nothingIsEmptyBetweenValuesAndTheirHistogram() {
+void HabitsTest::nothingIsEmptyBetweenValuesAndTheirHistogram() {
   WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
   f.window().resize(1600, 1000);
   QVERIFY(f.open(gpt()));
@@ -257,7 +257,7 @@ void HabitsTest::W22_nothingIsEmptyBetweenValuesAndTheirHistogram() {
   }
 }
 
-void HabitsTest::W25_aMessageGoesWithItsOpAndMovesNoRow() {
+void HabitsTest::aMessageGoesWithItsOpAndMovesNoRow() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic5")));
   f.click(TraceKind::forward, f.analysis().forward.ops[2]);
@@ -277,7 +277,7 @@ void HabitsTest::W25_aMessageGoesWithItsOpAndMovesNoRow() {
   QVERIFY(f.window().messages().isVisible());
 }
 
-void HabitsTest::W25_foldAllFoldsBothSides() {
+void HabitsTest::foldAllFoldsBothSides() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic5")));
   const auto rows = [&](TraceKind kind) { return f.listing(kind).rowCount(); };
@@ -289,7 +289,7 @@ void HabitsTest::W25_foldAllFoldsBothSides() {
   QCOMPARE(rows(TraceKind::backward), backward);
 }
 
-void HabitsTest::W25_theGraphIsReadableAfterFoldingAll() {
+void HabitsTest::theGraphIsReadableAfterFoldingAll() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(gpt()));
   f.press(Qt::Key_4, Qt::ControlModifier);
@@ -306,7 +306,7 @@ void HabitsTest::W25_theGraphIsReadableAfterFoldingAll() {
   QVERIFY(graph.scale() > small * 1.5);
 }
 
-void HabitsTest::W29_aClickOnAModuleOpensNoListing() {
+void HabitsTest::aClickOnAModuleOpensNoListing() {
   WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
   QVERIFY(f.open(gpt()));
   QVERIFY(f.quiet());
@@ -335,7 +335,7 @@ void HabitsTest::W29_aClickOnAModuleOpensNoListing() {
 }
 
 // Inspector, Values and Why show it; the way back from the first jump leads to it.
-void HabitsTest::W33_theFirstOpIsSelectedWhenAFileOpens() {
+void HabitsTest::theFirstOpIsSelectedWhenAFileOpens() {
   WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
   QVERIFY(f.open(gpt()));
   QVERIFY(f.quiet());
@@ -352,7 +352,7 @@ void HabitsTest::W33_theFirstOpIsSelectedWhenAFileOpens() {
   QCOMPARE(f.selection().op(), first);
 }
 
-void HabitsTest::W33_findCountsAndLights() {
+void HabitsTest::findCountsAndLights() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic5")));
   auto& forward = f.listing(TraceKind::forward);
@@ -375,7 +375,7 @@ void HabitsTest::W33_findCountsAndLights() {
   for (int row = 0; row < forward.rowCount(); ++row) QVERIFY(!forward.isLit(row));
 }
 
-void HabitsTest::W33_thePaletteSaysNoMatch() {
+void HabitsTest::thePaletteSaysNoMatch() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic3")));
   f.press(Qt::Key_P, Qt::ControlModifier | Qt::ShiftModifier);
@@ -386,7 +386,7 @@ void HabitsTest::W33_thePaletteSaysNoMatch() {
   QTest::keyClick(QApplication::focusWidget(), Qt::Key_Escape);
 }
 
-void HabitsTest::W34_theStartPageBeginsWithQuestionsAndARecording() {
+void HabitsTest::theStartPageBeginsWithQuestionsAndARecording() {
   WindowFixture f(std::make_shared<FakeEngine>(), WindowFixture::Start::asItComes);
   QStringList questions;
   for (const auto* card : f.window().findChildren<SampleCard*>()) {
@@ -407,7 +407,7 @@ void HabitsTest::W34_theStartPageBeginsWithQuestionsAndARecording() {
   QVERIFY(QApplication::clipboard()->text().contains(QStringLiteral("rsync -a")));
 }
 
-void HabitsTest::W33_textIsLargerByKey() {
+void HabitsTest::textIsLargerByKey() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic3")));
   auto& forward = f.listing(TraceKind::forward);
@@ -429,7 +429,7 @@ void HabitsTest::W33_textIsLargerByKey() {
   QTRY_COMPARE(f.window().size(), size);
 }
 
-void HabitsTest::W33_elementsThatAreNaNAreColoured() {
+void HabitsTest::elementsThatAreNaNAreColoured() {
   TensorData data;
   std::vector<float> numbers{1, std::numeric_limits<float>::quiet_NaN(), -2, std::numeric_limits<float>::infinity()};
   data.meta.dtype = DType::f32;
@@ -443,7 +443,7 @@ void HabitsTest::W33_elementsThatAreNaNAreColoured() {
     QCOMPARE(model.data(model.index(0, column), Qt::ForegroundRole).isValid(), column % 2 == 1);
 }
 
-void HabitsTest::W33_panelsAreInGroupsAndHaveKeys() {
+void HabitsTest::panelsAreInGroupsAndHaveKeys() {
   WindowFixture f(std::make_shared<FakeEngine>(), WindowFixture::Start::asItComes);
   QVERIFY(f.open(QStringLiteral("synthetic:3")));
   const auto entries = f.window().menu("docks")->actions();
@@ -468,7 +468,7 @@ void HabitsTest::W33_panelsAreInGroupsAndHaveKeys() {
   QCOMPARE(f.window().statusBar()->currentMessage(), QStringLiteral("No panel has the keyboard"));
 }
 
-void HabitsTest::W33_pythonHasColours() {
+void HabitsTest::pythonHasColours() {
   const QStringList lines{QStringLiteral("def forward(self, x):  # a 'comment'"), QStringLiteral("    \"\"\"Words"),
                           QStringLiteral("    more\"\"\" + 'it\\'s' + y2 * 1e-5")};
   QStringList found;

@@ -28,10 +28,10 @@ class KeysTest : public QObject {
   void aKeyIsChangedInTheDialog();
   void keysOfTheListingsAreRefused();
   void searchInWordsAndByKey();
-  void W33_wordsAreLookedUp();
+  void wordsAreLookedUp();
   void thePresetSteps();
   void commandsAreNamedWithoutTheirMenus();
-  void V12_preferencesHoldAtOnce();
+  void preferencesHoldAtOnce();
   void pictures();
 };
 
@@ -232,7 +232,7 @@ void KeysTest::searchInWordsAndByKey() {
   QVERIFY(rows->rowCount() >= 2 && rows->rowCount() < all);
 }
 
-void KeysTest::W33_wordsAreLookedUp() {
+void KeysTest::wordsAreLookedUp() {
   WindowFixture f;
   f.window().findChild<QAction*>(QStringLiteral("action-words"))->trigger();
   auto* dialog = f.window().findChild<QDialog*>(QStringLiteral("words"));
@@ -296,9 +296,9 @@ void KeysTest::commandsAreNamedWithoutTheirMenus() {
   dialog->close();
 }
 
-// Holds V12: one dialog, by Ctrl and comma, for appearance, keys, running, sources and editor, files. What is chosen
+// One dialog, by Ctrl and comma, for appearance, keys, running, sources and editor, files. What is chosen
 // holds at once.
-void KeysTest::V12_preferencesHoldAtOnce() {
+void KeysTest::preferencesHoldAtOnce() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic:3")));
   f.press(Qt::Key_Comma, Qt::ControlModifier);

@@ -54,7 +54,7 @@ QDockWidget* dock(WindowFixture& f, const char* name) {
 
 }  // namespace
 
-// Holds V6: forward and backward side by side, equally wide; joint and computation one key away.
+// Forward and backward side by side, equally wide; joint and computation one key away.
 void LookTest::forwardAndBackwardAreSideBySide() {
   const auto f = openedAsItComes();
   auto& listings = f->window().listings();
@@ -68,7 +68,7 @@ void LookTest::forwardAndBackwardAreSideBySide() {
   QVERIFY(listings.isShown(TraceKind::computation));
 }
 
-// Holds V6: what does not fit is cut in the middle of the code.
+// What does not fit is cut in the middle of the code.
 void LookTest::codeIsCutInItsMiddle() {
   const auto f = openedAsItComes();
   const auto& analysis = f->analysis();
@@ -96,7 +96,7 @@ void LookTest::codeIsCutInItsMiddle() {
   }
 }
 
-// Holds V6: shapes and origins are columns at the right that never push the code out.
+// Shapes and origins are columns at the right that never push the code out.
 void LookTest::columnsNeverPushTheCodeOut() {
   const auto f = openedAsItComes();
   auto& view = f->listing(TraceKind::backward);
@@ -125,7 +125,7 @@ void LookTest::columnsNeverPushTheCodeOut() {
   QVERIFY(shapes && origins && none);
 }
 
-// Holds V6: the gutter has 28 pixels.
+// The gutter has 28 pixels.
 void LookTest::theGutterIsNarrow() {
   const auto f = openedAsItComes();
   auto& view = f->listing(TraceKind::forward);
@@ -138,7 +138,7 @@ void LookTest::theGutterIsNarrow() {
   QCOMPARE(imageOf(*view.viewport()).pixelColor(x, image.height() / 3).rgb() == border, false);
 }
 
-// Holds V7: Modules, Inspector with Why, Values and Memory are open; the others when they are asked for or have
+// Modules, Inspector with Why, Values and Memory are open; the others when they are asked for or have
 // something to say, and remember that.
 void LookTest::someDocksAreOpenOthersOnDemand() {
   auto engine = std::make_shared<FakeEngine>();
@@ -165,7 +165,7 @@ void LookTest::someDocksAreOpenOthersOnDemand() {
   QVERIFY(!dock(*f, "dock-findings")->isHidden());
 }
 
-// Holds V7: a tab bar names a dock, its title bar then not again.
+// A tab bar names a dock, its title bar then not again.
 void LookTest::aTabNamesItsDockAlone() {
   const auto f = openedAsItComes();
   const auto title = [](QDockWidget& dock) {
@@ -188,7 +188,7 @@ void LookTest::aTabNamesItsDockAlone() {
   QVERIFY(title(*dock(*f, "dock-inspector")));
 }
 
-// Holds V8: the window takes 85 % of the screen at its first start.
+// The window takes 85 % of the screen at its first start.
 void LookTest::theWindowTakesMostOfTheScreen() {
   WindowFixture f(std::make_shared<FakeEngine>(), WindowFixture::Start::asItComes);
   const auto screen = f.window().screen()->availableGeometry().size();
@@ -197,7 +197,7 @@ void LookTest::theWindowTakesMostOfTheScreen() {
   QVERIFY(f.window().width() >= screen.width() * 85 / 100 && f.window().width() <= screen.width());
 }
 
-// Holds V8: back and forward steps are two groups with their names and one order; Continue is labelled.
+// Back and forward steps are two groups with their names and one order; Continue is labelled.
 void LookTest::stepsAreTwoNamedGroups() {
   const auto f = openedAsItComes();
   auto* bar = f->window().findChild<QToolBar*>(QStringLiteral("toolbar-run"));
@@ -301,7 +301,7 @@ void LookTest::modulesShowWholeNumbers() {
   QTRY_COMPARE(areWhole(), ModulesModel::columns - 2);  // updates are of a recorded step
 }
 
-// Holds V9: names of parameters take the room that the numbers leave.
+// Names of parameters take the room that the numbers leave.
 void LookTest::namesTakeTheRoomThatNumbersLeave() {
   const auto f = openedAsItComes();
   f->window().resize(2400, 900);

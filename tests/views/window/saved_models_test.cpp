@@ -18,14 +18,14 @@
 
 namespace retrograd::views {
 
-/// Holds W24. It opens what is below 400 KiB, and of a folder with many models each sixteenth;
+/// It opens what is below 400 KiB, and of a folder with many models each sixteenth;
 /// RETROGRAD_ALL_CASES=1: all of them.
 class SavedModelsTest : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void W24_everyViewHasTheSameNumber_data();
-  void W24_everyViewHasTheSameNumber();
+  void everyViewHasTheSameNumber_data();
+  void everyViewHasTheSameNumber();
 };
 
 namespace {
@@ -105,7 +105,7 @@ std::int64_t compared(const OpenDocument& open) {
 
 }  // namespace
 
-void SavedModelsTest::W24_everyViewHasTheSameNumber_data() {
+void SavedModelsTest::everyViewHasTheSameNumber_data() {
   QTest::addColumn<QString>("path");
   for (const char* folder : {"tests/data", "resources/samples", "../shared/cases"}) {
     const auto root = QString::fromStdString(sourcePath(folder));
@@ -115,7 +115,7 @@ void SavedModelsTest::W24_everyViewHasTheSameNumber_data() {
   }
 }
 
-void SavedModelsTest::W24_everyViewHasTheSameNumber() {
+void SavedModelsTest::everyViewHasTheSameNumber() {
   QFETCH(QString, path);
   std::shared_ptr<const OpenDocument> open;
   try {

@@ -21,11 +21,11 @@ class SavedTest : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void W24_listingGraphWhyAndCompareAgree_data();
-  void W24_listingGraphWhyAndCompareAgree();
-  void W24_opsRunAgainHaveOneCount_data();
-  void W24_opsRunAgainHaveOneCount();
-  void W24_recomputedOpsAreTitledSo();
+  void listingGraphWhyAndCompareAgree_data();
+  void listingGraphWhyAndCompareAgree();
+  void opsRunAgainHaveOneCount_data();
+  void opsRunAgainHaveOneCount();
+  void recomputedOpsAreTitledSo();
 };
 
 namespace {
@@ -41,9 +41,9 @@ void addModels() {
 
 }  // namespace
 
-void SavedTest::W24_listingGraphWhyAndCompareAgree_data() { addModels(); }
+void SavedTest::listingGraphWhyAndCompareAgree_data() { addModels(); }
 
-void SavedTest::W24_listingGraphWhyAndCompareAgree() {
+void SavedTest::listingGraphWhyAndCompareAgree() {
   QFETCH(QString, path);
   WindowFixture f(liveEngine());
   QVERIFY(f.open(path));
@@ -87,9 +87,9 @@ void SavedTest::W24_listingGraphWhyAndCompareAgree() {
   QCOMPARE(comparison->saved[Side::left].bytes, all);
 }
 
-void SavedTest::W24_opsRunAgainHaveOneCount_data() { addModels(); }
+void SavedTest::opsRunAgainHaveOneCount_data() { addModels(); }
 
-void SavedTest::W24_opsRunAgainHaveOneCount() {
+void SavedTest::opsRunAgainHaveOneCount() {
   QFETCH(QString, path);
   WindowFixture f(liveEngine());
   QVERIFY(f.open(path));
@@ -105,7 +105,7 @@ void SavedTest::W24_opsRunAgainHaveOneCount() {
   }
 }
 
-void SavedTest::W24_recomputedOpsAreTitledSo() {
+void SavedTest::recomputedOpsAreTitledSo() {
   WindowFixture f(liveEngine());
   OpenRequest request;
   request.path = sourcePath("resources/samples/tiny_gpt.pt2");

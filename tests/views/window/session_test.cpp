@@ -20,7 +20,7 @@ class SessionTest : public QObject {
   void newerJobDropsOlderOfItsTag();
   void cancelStopsARunningJob();
   void resultsOfGoneOwnersAreDropped();
-  void R25_theWorkerRestsOnceAfterItsJobs();
+  void theWorkerRestsOnceAfterItsJobs();
   void errorsReachTheOwner();
   void selectionRelatesOps();
   void historyForgetsWhatLayAhead();
@@ -99,8 +99,8 @@ void SessionTest::resultsOfGoneOwnersAreDropped() {
   QVERIFY(!called);
 }
 
-// Holds R25: memory that is kept for the next run goes back when nothing runs.
-void SessionTest::R25_theWorkerRestsOnceAfterItsJobs() {
+// Memory that is kept for the next run goes back when nothing runs.
+void SessionTest::theWorkerRestsOnceAfterItsJobs() {
   std::atomic<int> rests = 0;
   Worker worker;
   worker.setRest([&] { ++rests; }, std::chrono::milliseconds(1));

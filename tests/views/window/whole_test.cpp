@@ -79,7 +79,7 @@ void WholeTest::noTextOfAPanelIsCut() {
   QVERIFY2(cut.isEmpty(), qPrintable(cut.join(QLatin1Char('\n'))));
 }
 
-// Holds V11: empty panels say why they are empty and what to do.
+// Empty panels say why they are empty and what to do.
 void WholeTest::anEmptyListSaysWhy() {
   QFETCH(QString, name);
   auto* dock = fixture_->raise(qPrintable(name));
@@ -273,7 +273,7 @@ void WholeTest::theCountOfRepeatedLayersIsNotCut() {
   QCOMPARE(briefWithin(brief, metrics, metrics.horizontalAdvance(brief) - 1), QStringLiteral("\u00d711"));
 }
 
-// Holds V6: while code has no room, the column of shapes is no wider than one shape and the number of the others; a
+// While code has no room, the column of shapes is no wider than one shape and the number of the others; a
 // wide window shows all of them.
 void WholeTest::columnsTakeWhatTheCodeLeaves() {
   auto& view = fixture_->listing(TraceKind::backward);

@@ -30,8 +30,8 @@ std::string trouble(const std::function<void()>& body) {
   return {};
 }
 
-// Holds L2: pages that vanish are zeros and an error, for this file alone.
-TEST(MappingWatch, L2_aFileThatLosesItsPagesIsAnError) {
+// Pages that vanish are zeros and an error, for this file alone.
+TEST(MappingWatch, aFileThatLosesItsPagesIsAnError) {
   const auto path = writeTemporary("watched", std::string(pages, 'a')),
              other = writeTemporary("other", std::string(pages, 'b'));
   const auto file = mapFile(path), bystander = mapFile(other);
@@ -55,7 +55,7 @@ TEST(MappingWatch, L2_aFileThatLosesItsPagesIsAnError) {
   EXPECT_NO_THROW(others.requireUnchanged());
 }
 
-TEST(MappingWatch, L2_aFileThatIsWrittenInPlaceIsAnErrorAndOneThatIsReplacedIsNot) {
+TEST(MappingWatch, aFileThatIsWrittenInPlaceIsAnErrorAndOneThatIsReplacedIsNot) {
   const auto path = writeTemporary("written", std::string(pages, 'a'));
   const auto file = mapFile(path);
   AtomicFile::Over own = AtomicFile::Over::ownInput;

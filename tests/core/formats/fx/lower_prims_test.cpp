@@ -36,7 +36,7 @@ std::string refusal(const std::string& right) {
 
 using Lines = std::vector<std::string>;
 
-TEST(LowerPrims, R9_OneOpSaysTheSame) {
+TEST(LowerPrims, OneOpSaysTheSame) {
   EXPECT_EQ(linesOf("torch.ops.prims.convert_element_type.default(x, torch.float32)"),
             Lines{"out = torch.ops.aten._to_copy.default(x, dtype = torch.float32)"});
   EXPECT_EQ(linesOf("torch.ops.prims.inductor_seeds.default(2, device(type='cpu'))"),
@@ -47,7 +47,7 @@ TEST(LowerPrims, R9_OneOpSaysTheSame) {
 }
 
 // Inductor multiplies and adds a number as well as a tensor: the scale of a running average.
-TEST(LowerPrims, R9_AProductAndASumOfTensorsOrNumbers) {
+TEST(LowerPrims, AProductAndASumOfTensorsOrNumbers) {
   EXPECT_EQ(linesOf("torch.ops.prims.fma.default(x, y, z)"), Lines{"out = torch.ops.aten.addcmul.default(z, x, y)"});
   EXPECT_EQ(linesOf("torch.ops.prims.fma.default(x, 0.5, z)"),
             Lines{"out = torch.ops.aten.add.Tensor(z, x, alpha = 0.5)"});
@@ -69,7 +69,7 @@ TEST(LowerPrims, ARangeIsFromStartToEndBySteps) {
 }
 
 // The length of a dynamic graph is a value of it, whose number is known where it runs.
-TEST(LowerPrims, R9_ARangeOfADynamicLengthIsWorkedOutWhereItRuns) {
+TEST(LowerPrims, ARangeOfADynamicLengthIsWorkedOutWhereItRuns) {
   const auto graph =
       lowered("        out = torch.ops.prims.iota.default(n, start = 1, step = 2)\n        return (out,)\n",
               "self, n: \"Sym(s0)\"");
@@ -79,7 +79,7 @@ TEST(LowerPrims, R9_ARangeOfADynamicLengthIsWorkedOutWhereItRuns) {
 }
 
 // Pooling keeps where each maximum lies in its window as one byte. What reads it makes places of the input of it.
-TEST(LowerPrims, R9_PoolingHasOffsetsAsInductorHasThem) {
+TEST(LowerPrims, PoolingHasOffsetsAsInductorHasThem) {
   const auto graph = lowered(
       R"py(        pool = torch.ops.prims._low_memory_max_pool_with_offsets.default(x, [2, 2], [2, 2], [0, 0], [1, 1], False)
         values = pool[0]

@@ -37,7 +37,7 @@ std::vector<std::string> linesOf(const Graph& graph) {
 
 const auto two = [](const std::string&) { return std::optional<std::int64_t>(2); };
 
-TEST(UnrolledLoops, R11_StepsOfAScanFollowEachOther) {
+TEST(UnrolledLoops, StepsOfAScanFollowEachOther) {
   const auto graph = withUnrolledLoops(graphOf("torch.ops.higher_order.scan(step, (start,), (xs,), (w,))"), two);
   EXPECT_EQ(linesOf(graph),
             (std::vector<std::string>{"step = self.step", "scan_0_x0 = torch.ops.aten.select.int(xs, 0, 0)",
@@ -53,7 +53,7 @@ TEST(UnrolledLoops, R11_StepsOfAScanFollowEachOther) {
   EXPECT_EQ(graph.types[mul.type].text, "f32[3]");
 }
 
-TEST(UnrolledLoops, R11_WhatIsNotKnownStays) {
+TEST(UnrolledLoops, WhatIsNotKnownStays) {
   const auto scan = graphOf("torch.ops.higher_order.scan(step, (start,), (xs,), (w,))");
   EXPECT_EQ(withUnrolledLoops(scan, [](const std::string&) { return std::optional<std::int64_t>(); }).nodes.size(),
             scan.nodes.size());

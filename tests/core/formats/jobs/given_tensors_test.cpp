@@ -14,8 +14,8 @@ TensorData tensor(std::vector<std::int64_t> sizes, DType dtype = DType::f32) {
 
 InputSource source(const std::string& text) { return readInputSource(text); }
 
-// R10: a partial, keyword inputs, a list of modules, a module compiled by itself.
-TEST(GivenTensors, R10_AreFoundWhateverHeldThem) {
+// A partial, keyword inputs, a list of modules, a module compiled by itself.
+TEST(GivenTensors, AreFoundWhateverHeldThem) {
   const TensorMap weights{{"e.weight", tensor({1})}, {"blocks.0.w", tensor({2})}, {"blocks.1.w", tensor({3})}},
       batch{{"ids", tensor({4}, DType::i64)}, {"x", tensor({5})}};
   GivenTensors files(weights, batch);
@@ -28,8 +28,8 @@ TEST(GivenTensors, R10_AreFoundWhateverHeldThem) {
   EXPECT_EQ(find("L['other']"), nullptr);
 }
 
-// R11: a block that was compiled by itself has the names of each of the checkpoint's blocks.
-TEST(GivenTensors, R11_HoldersOfNamesThatSeveralBlocksHave) {
+// A block that was compiled by itself has the names of each of the checkpoint's blocks.
+TEST(GivenTensors, HoldersOfNamesThatSeveralBlocksHave) {
   const TensorMap weights{{"blocks.0.w", tensor({2})},
                           {"blocks.0.b", tensor({2})},
                           {"blocks.1.w", tensor({2})},
@@ -41,8 +41,8 @@ TEST(GivenTensors, R11_HoldersOfNamesThatSeveralBlocksHave) {
   EXPECT_TRUE(files.holdersOf({"w", "c"}).empty());
 }
 
-// R10: a place in a list has no name: the only tensor of its type is meant, and of two none.
-TEST(GivenTensors, R10_PlacesInAListAreFoundByTheirType) {
+// A place in a list has no name: the only tensor of its type is meant, and of two none.
+TEST(GivenTensors, PlacesInAListAreFoundByTheirType) {
   const TensorMap batch{{"a", tensor({2})}, {"b", tensor({2})}, {"y", tensor({2}, DType::i64)}};
   GivenTensors files({}, batch);
   std::string name;

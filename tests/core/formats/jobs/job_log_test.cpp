@@ -190,9 +190,9 @@ TEST(JobLog, J10_NamesOfSources) {
   EXPECT_EQ(plainName("my_module.module"), "my_module.module");
 }
 
-// R10: whatever object holds a module is not part of its parameters' names, and a function's own keywords are none
+// Whatever object holds a module is not part of its parameters' names, and a function's own keywords are none
 // either.
-TEST(JobLog, R10_NamesDoNotDependOnWhatHoldsTheModule) {
+TEST(JobLog, NamesDoNotDependOnWhatHoldsTheModule) {
   for (const auto* holder :
        {"L['args'][0]", "L['self'].model", "L['fn'].keywords['m']", "L['f'].__closure__[0].cell_contents",
         "L['step'].__self__", "G['trainer'].state.model", "L['self'].__dict__['net']", "L['fn'].func.__self__.m"}) {
@@ -206,8 +206,8 @@ TEST(JobLog, R10_NamesDoNotDependOnWhatHoldsTheModule) {
             (std::vector<std::string>{"models.0.w", "0.w", "w"}));
 }
 
-// R10: modules of a list give one name each; as much of the list as distinguishes them belongs to it.
-TEST(JobLog, R10_ModulesOfOneListAreDistinguished) {
+// Modules of a list give one name each; as much of the list as distinguishes them belongs to it.
+TEST(JobLog, ModulesOfOneListAreDistinguished) {
   std::string text;
   for (int i = 0; i < 2; ++i) {
     text += record(fmt::format(
@@ -224,8 +224,8 @@ TEST(JobLog, R10_ModulesOfOneListAreDistinguished) {
   EXPECT_EQ(inputs[1].name, "1.lin.weight");
 }
 
-// R10: Dynamo describes no tensor that it met as the base of a view; a local variable has its name all the same.
-TEST(JobLog, R10_ALocalVariableWithoutADescriptionHasItsName) {
+// Dynamo describes no tensor that it met as the base of a view; a local variable has its name all the same.
+TEST(JobLog, ALocalVariableWithoutADescriptionHasItsName) {
   const auto dynamo = fx::readGraph(
       "class G(torch.nn.Module):\n    def forward(self, L_v6_: \"f32[5]\", L_self_modules_a_parameters_weight_: "
       "\"f32[5]\"):\n        l_v6_ = L_v6_\n        return (l_v6_,)\n",
@@ -237,8 +237,8 @@ TEST(JobLog, R10_ALocalVariableWithoutADescriptionHasItsName) {
   EXPECT_FALSE(bound[1]);
 }
 
-// R12: a record that no compile has, and one that this program has never heard of: their text is a graph.
-TEST(JobLog, R12_AnyPayloadThatIsAGraphIsAGraph) {
+// A record that no compile has, and one that this program has never heard of: their text is a graph.
+TEST(JobLog, AnyPayloadThatIsAGraphIsAGraph) {
   const auto artifact = [](const std::string& name, const std::string& ids) {
     return record(fmt::format(R"({{"artifact": {{"name": "{}", "encoding": "string"}}{}, "has_payload": "{}"}})", name,
                               ids.empty() ? "" : ", " + ids, md5Of(graphText)),
@@ -260,8 +260,8 @@ TEST(JobLog, R12_AnyPayloadThatIsAGraphIsAGraph) {
   EXPECT_EQ(chooseCompile(log, "-/-").attempt, &none.attempts[0]);
 }
 
-// R13: why a function was compiled again, as text or as a list, and which of how many compiles it is.
-TEST(JobLog, R13_ReasonsOfRecompiles) {
+// Why a function was compiled again, as text or as a list, and which of how many compiles it is.
+TEST(JobLog, ReasonsOfRecompiles) {
   const auto reasons = [](const std::string& payload, int compile) {
     return record(
         fmt::format(
@@ -281,8 +281,8 @@ TEST(JobLog, R13_ReasonsOfRecompiles) {
   EXPECT_EQ(placeAmongRecompiles(process, process.compiles[1]), std::pair(2, 3));
 }
 
-// R13: the same in text logs.
-TEST(JobLog, R13_ReasonsOfRecompilesInText) {
+// The same in text logs.
+TEST(JobLog, ReasonsOfRecompilesInText) {
   const auto line = [](const std::string& text) {
     return "V1122 08:20:21.133000 77 a/b.py:18] [0/1] [__recompiles] " + text + "\n";
   };

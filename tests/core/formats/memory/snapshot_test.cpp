@@ -30,7 +30,7 @@ std::vector<MemoryEvent> eventsOf(const MemorySnapshot& snapshot) {
   return events;
 }
 
-TEST(MemorySnapshot, M1_EventsSegmentsAndStacksAreRead) {
+TEST(MemorySnapshot, EventsSegmentsAndStacksAreRead) {
   const auto snapshot =
       test::read(SmallSnapshot()
                      .event({"segment_alloc", 1 << 20, 2 << 20})
@@ -57,7 +57,7 @@ TEST(MemorySnapshot, M1_EventsSegmentsAndStacksAreRead) {
   EXPECT_EQ(snapshot.blocks[1].state, MemoryBlock::State::inactive);
 }
 
-TEST(MemorySnapshot, M1_ALogGivesTheEventsThatWereAdded) {
+TEST(MemorySnapshot, ALogGivesTheEventsThatWereAdded) {
   EventLog log;
   std::vector<MemoryEvent> added;
   std::uint64_t random = 1;
@@ -88,14 +88,14 @@ TEST(MemorySnapshot, M1_ALogGivesTheEventsThatWereAdded) {
   EXPECT_EQ(log.size(), added.size());
 }
 
-TEST(MemorySnapshot, M1_OneThatIsCutOffAnywhereIsRefused) {
+TEST(MemorySnapshot, OneThatIsCutOffAnywhereIsRefused) {
   const auto pickle =
       SmallSnapshot().event({"alloc", 4096, 512, {{"f", "a.py"}}}).segment(4096, 2 << 20, {{512, 512}}).pickle();
   for (std::size_t length = 0; length < pickle.size(); ++length)
     EXPECT_EQ(refusal(pickle.substr(0, length)), "pickle: cut off");
 }
 
-TEST(MemorySnapshot, M1_HostilePicklesAreRefused) {
+TEST(MemorySnapshot, HostilePicklesAreRefused) {
   using namespace std::string_literals;
   EXPECT_EQ(refusal("\x80\x04"
                     "cos\nsystem\n."),
@@ -113,7 +113,7 @@ TEST(MemorySnapshot, M1_HostilePicklesAreRefused) {
             "'size' is not a number of this size");
 }
 
-TEST(MemorySnapshot, M1_CompressedFilesAreReadAsTheyAre) {
+TEST(MemorySnapshot, CompressedFilesAreReadAsTheyAre) {
   const test::TemporaryFolder folder;
   const auto pickle = SmallSnapshot().event({"alloc", 4096, 512}).pickle();
   const auto path = (folder.path / "memory.pickle.gz").string();

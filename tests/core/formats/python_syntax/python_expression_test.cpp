@@ -1,4 +1,4 @@
-// H2: one parser of Python's expressions.
+// One parser of Python's expressions.
 #include "core/formats/python_syntax/python_expression.h"
 
 #include <gtest/gtest.h>
@@ -33,8 +33,8 @@ std::string refusal(const std::string& all) {
   return "read";
 }
 
-// H2: an expression knows its part of the text, brackets around it included, from which symbolic sizes are shown.
-TEST(PythonExpression, H2_AnExpressionKnowsItsPartOfTheText) {
+// An expression knows its part of the text, brackets around it included, from which symbolic sizes are shown.
+TEST(PythonExpression, AnExpressionKnowsItsPartOfTheText) {
   for (const auto* text :
        {"x", "torch.ops.aten.mm.default", "-1", "- x", "(s0 + 1) // 2", "2*(s0 - 1)", "(a)", "[a, (b)]",
         "f(x, dim = [1], y)", "x[1:, :2]", "{'k': 1}", "'a' 'b'", "a.b(c).d", "...", "1.5j"})
@@ -48,8 +48,8 @@ TEST(PythonExpression, H2_AnExpressionKnowsItsPartOfTheText) {
   EXPECT_EQ(keyword.items[0].size, 3U);
 }
 
-// H2: operators bind as in Python.
-TEST(PythonExpression, H2_OperatorsBindAsInPython) {
+// Operators bind as in Python.
+TEST(PythonExpression, OperatorsBindAsInPython) {
   const std::vector<std::string> none;
   const auto shown = [&](const std::string& text) { return toText(first(text).expression, none); };
   EXPECT_EQ(shown("a - b - c*d**-e"), "(a - b) - (c * (d ** (-e)))");
@@ -57,8 +57,8 @@ TEST(PythonExpression, H2_OperatorsBindAsInPython) {
   EXPECT_EQ(shown("-2**2, ~a % b"), "(-(2 ** 2), (~a) % b)");
 }
 
-// H2: columns count characters, indentation counts tabs, escapes of bytes are those of printed traces alone.
-TEST(PythonExpression, H2_PlacesAndEscapes) {
+// Columns count characters, indentation counts tabs, escapes of bytes are those of printed traces alone.
+TEST(PythonExpression, PlacesAndEscapes) {
   EXPECT_EQ(refusal("f(\"\u00e9\u00e9\", ?)"), "test:1:9: expected a name, a number or a sign, found \"?\"");
   EXPECT_EQ(refusal("f(a,\n  b c)"), "test:2:5: expected ',' or ')', found 'c'");
   EXPECT_EQ(refusal("\"\\q\""), "test:1:1: expected an escape of Python after a backslash in this string");
@@ -72,8 +72,8 @@ TEST(PythonExpression, H2_PlacesAndEscapes) {
   EXPECT_EQ(columns, (std::vector<int>{0, 8, 8}));
 }
 
-// H2: comments that were read may be forgotten, so that a long text does not hold them all.
-TEST(PythonExpression, H2_CommentsAreForgotten) {
+// Comments that were read may be forgotten, so that a long text does not hold them all.
+TEST(PythonExpression, CommentsAreForgotten) {
   const Text text{"test", "# one\n#two  \na  # three\n#  four\nb\n"};
   Lexer lexer(text);
   EXPECT_EQ(lexer.peek().commentsEnd, 2U);

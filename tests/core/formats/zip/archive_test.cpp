@@ -139,7 +139,7 @@ std::string largeWeights(bool damaged) {
   return bytes;
 }
 
-TEST(Archive, S3_LargeWeightsAreVerifiedWhileTheProgramWorks) {
+TEST(Archive, LargeWeightsAreVerifiedWhileTheProgramWorks) {
   const auto path = writeTemporary("large.zip", largeWeights(true));
   const auto archive = Archive::open(path, {}, Archive::Verify::weightsLater);
   EXPECT_EQ(archive->read("models/model.json").text(), "{}");

@@ -12,7 +12,7 @@ using test::SmallSnapshot;
 constexpr std::int64_t mib = 1 << 20, at = std::int64_t{1} << 30;
 
 /// Segments of real histories are filled at each event, and the blocks in them are what is held.
-TEST(AddressLayout, M1_PiecesFillTheSegmentsOfRealHistories) {
+TEST(AddressLayout, PiecesFillTheSegmentsOfRealHistories) {
   for (const auto* name : {"plain", "checkpoint", "leak", "aot"}) {
     const auto snapshot = openMemorySnapshot(test::history(name));
     const auto whole = wholeHistory(*snapshot, 0, MemoryPlaces(*snapshot));
@@ -51,7 +51,7 @@ HeldMemory oneSegment() {
   return wholeHistory(snapshot, 0, MemoryPlaces(snapshot));
 }
 
-TEST(AddressLayout, M1_FreeMemoryHasItsNeighbours) {
+TEST(AddressLayout, FreeMemoryHasItsNeighbours) {
   const auto layout = addressLayout(oneSegment(), 3);
   ASSERT_EQ(layout.pieces.size(), 3u);
   EXPECT_EQ(layout.pieces[0].allocation, LaidOutPiece::free);
@@ -67,7 +67,7 @@ TEST(AddressLayout, M1_FreeMemoryHasItsNeighbours) {
 }
 
 /// Another stream, and a small request, have nothing of it.
-TEST(AddressLayout, M1_ARequestHasThePiecesOfItsStreamAndPool) {
+TEST(AddressLayout, ARequestHasThePiecesOfItsStreamAndPool) {
   const auto layout = addressLayout(oneSegment(), 3);
   EXPECT_EQ(freeMemory(layout, MemoryRequest{2 * mib, 0}, {}).largest, 0u);
   const auto other = freeMemory(layout, MemoryRequest{2 * mib, 7}, {});

@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint64_t mib = std::uint64_t{1} << 20;
 
 /// Not the peak alone: each request of each history gets the very block that it got on the GPU.
-TEST(AllocatorModel, M5_ItsPeaksAreThoseOfRealHistories) {
+TEST(AllocatorModel, ItsPeaksAreThoseOfRealHistories) {
   for (const auto* name : {"plain", "checkpoint", "leak", "aot"}) {
     const auto snapshot = openMemorySnapshot(test::history(name));
     const auto modelled = modelledMemory(*snapshot, 0, allocatorRequests(*snapshot, 0));
@@ -24,7 +24,7 @@ TEST(AllocatorModel, M5_ItsPeaksAreThoseOfRealHistories) {
   }
 }
 
-TEST(AllocatorModel, M5_SmallAndLargeRequestsHavePoolsOfTheirOwn) {
+TEST(AllocatorModel, SmallAndLargeRequestsHavePoolsOfTheirOwn) {
   AllocatorModel model({});
   const auto small = model.allocate(mib, 0);
   EXPECT_EQ(model.reserved(), 2 * mib);
@@ -36,7 +36,7 @@ TEST(AllocatorModel, M5_SmallAndLargeRequestsHavePoolsOfTheirOwn) {
   EXPECT_EQ(model.bytes(), mib + (mib + 512) + 22 * mib) << "a rest of up to 1 MiB is not cut off";
 }
 
-TEST(AllocatorModel, M5_TheSmallestBlockThatHoldsARequestIsTaken) {
+TEST(AllocatorModel, TheSmallestBlockThatHoldsARequestIsTaken) {
   AllocatorModel model({});
   const auto first = model.allocate(4 * mib, 0), between = model.allocate(2 * mib, 0),
              second = model.allocate(3 * mib, 0);
@@ -48,7 +48,7 @@ TEST(AllocatorModel, M5_TheSmallestBlockThatHoldsARequestIsTaken) {
   EXPECT_EQ(model.allocate(6 * mib, 0), first);
 }
 
-TEST(AllocatorModel, M5_StreamsShareNoBlocksAndAFreeSegmentGoesBack) {
+TEST(AllocatorModel, StreamsShareNoBlocksAndAFreeSegmentGoesBack) {
   AllocatorModel model({});
   const auto block = model.allocate(512, 0);
   model.release(block);

@@ -31,7 +31,7 @@ std::uint64_t sumOf(const Bytes& bytes) {
 }
 
 /// What torch.cuda.max_memory_allocated() said of each run, and what its events asked for at most.
-TEST(HeldMemory, M7_PeaksOfRealHistoriesAreTheAllocatorsOwn) {
+TEST(HeldMemory, PeaksOfRealHistoriesAreTheAllocatorsOwn) {
   const std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> peaks{{"plain", {105'560'576, 105'559'560}},
                                                                              {"checkpoint", {90'430'976, 90'429'464}},
                                                                              {"leak", {110'804'480, 110'802'448}},
@@ -47,7 +47,7 @@ TEST(HeldMemory, M7_PeaksOfRealHistoriesAreTheAllocatorsOwn) {
 }
 
 /// After the last event the replay holds what the snapshot's own blocks say, block by block.
-TEST(HeldMemory, M7_TheLastEventOfRealHistoriesLeavesTheBlocksOfTheSnapshot) {
+TEST(HeldMemory, TheLastEventOfRealHistoriesLeavesTheBlocksOfTheSnapshot) {
   for (const auto* name : {"plain", "checkpoint", "leak", "aot"}) {
     const auto snapshot = openMemorySnapshot(test::history(name));
     const auto held = heldIn(*snapshot, {snapshot->events.at(0).size() - 1});
@@ -60,7 +60,7 @@ TEST(HeldMemory, M7_TheLastEventOfRealHistoriesLeavesTheBlocksOfTheSnapshot) {
   }
 }
 
-TEST(HeldMemory, M7_AtEachEventTheAllocationsSumToTheBytes) {
+TEST(HeldMemory, AtEachEventTheAllocationsSumToTheBytes) {
   const auto snapshot = openMemorySnapshot(test::history("plain"));
   for (std::size_t event = 0; event < snapshot->events.at(0).size(); event += 97) {
     const auto held = heldIn(*snapshot, {event});
@@ -71,14 +71,14 @@ TEST(HeldMemory, M7_AtEachEventTheAllocationsSumToTheBytes) {
   }
 }
 
-TEST(HeldMemory, M7_TheTwoWorkspacesOfCublasAreACategory) {
+TEST(HeldMemory, TheTwoWorkspacesOfCublasAreACategory) {
   for (const auto* name : {"plain", "checkpoint", "leak", "aot"}) {
     const auto snapshot = openMemorySnapshot(test::history(name));
     EXPECT_EQ(bytesBy(*snapshot, heldIn(*snapshot), MemoryGrouping::category)["workspace"], 2u * 33'554'432) << name;
   }
 }
 
-TEST(HeldMemory, M7_CategoriesFollowFromWhereMemoryIsMadeAndLetGo) {
+TEST(HeldMemory, CategoriesFollowFromWhereMemoryIsMadeAndLetGo) {
   const auto snapshot = openMemorySnapshot(test::history("plain"));
   const auto peak = bytesBy(*snapshot, heldIn(*snapshot), MemoryGrouping::category);
   EXPECT_EQ(peak.at("parameter"), 2'642'432u);
@@ -88,7 +88,7 @@ TEST(HeldMemory, M7_CategoriesFollowFromWhereMemoryIsMadeAndLetGo) {
 }
 
 /// A tensor of the size of a workspace is not one where the same line makes it again.
-TEST(HeldMemory, M7_ASizeAloneDoesNotMakeAWorkspace) {
+TEST(HeldMemory, ASizeAloneDoesNotMakeAWorkspace) {
   constexpr std::int64_t size = 33'554'432;
   const std::vector<SmallSnapshot::Frame> line{{"forward", "/job/net.py", 3}};
   SmallSnapshot snapshot;
@@ -99,7 +99,7 @@ TEST(HeldMemory, M7_ASizeAloneDoesNotMakeAWorkspace) {
 }
 
 /// A block whose rest is too small for a block of its own counts whole: 1 MiB and less of a large one.
-TEST(HeldMemory, M7_ABlockThatIsNotCutCountsWhole) {
+TEST(HeldMemory, ABlockThatIsNotCutCountsWhole) {
   constexpr std::int64_t mib = 1 << 20, at = std::int64_t{1} << 30;
   const auto read = test::read(SmallSnapshot()
                                    .event({"segment_alloc", at, 12 * mib})
@@ -111,7 +111,7 @@ TEST(HeldMemory, M7_ABlockThatIsNotCutCountsWhole) {
 }
 
 /// What the history does not begin with is known from its end.
-TEST(HeldMemory, M7_AHistoryWithoutItsBeginningCountsWhatWasHeldBefore) {
+TEST(HeldMemory, AHistoryWithoutItsBeginningCountsWhatWasHeldBefore) {
   constexpr std::int64_t mib = 1 << 20, old = std::int64_t{1} << 30, fresh = std::int64_t{2} << 30;
   const auto read = test::read(SmallSnapshot()
                                    .event({"alloc", fresh, mib})
@@ -137,7 +137,7 @@ std::vector<std::uint64_t> bytesAfterEach(const HeldMemory& whole) {
 }
 
 /// The recorder keeps the last events only: the peak of these is right to the byte wherever the history was cut.
-TEST(HeldMemory, M7_AHistoryThatWasCutHasTheAllocatorsBytes) {
+TEST(HeldMemory, AHistoryThatWasCutHasTheAllocatorsBytes) {
   for (const auto* name : {"plain", "checkpoint", "leak", "aot"}) {
     const auto whole = openMemorySnapshot(test::history(name));
     const auto bytes = bytesAfterEach(wholeHistory(*whole, 0, MemoryPlaces(*whole)));
@@ -158,7 +158,7 @@ TEST(HeldMemory, M7_AHistoryThatWasCutHasTheAllocatorsBytes) {
   }
 }
 
-TEST(HeldMemory, M7_MemoryIsHeldUntilItsFreeIsCompleted) {
+TEST(HeldMemory, MemoryIsHeldUntilItsFreeIsCompleted) {
   const auto read = test::read(SmallSnapshot()
                                    .event({"segment_alloc", 1 << 30, 2 << 20})
                                    .event({"alloc", 1 << 30, 512})

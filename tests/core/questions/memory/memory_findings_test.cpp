@@ -22,7 +22,7 @@ const MemoryFinding* find(const std::vector<MemoryFinding>& found, Kind kind) {
   return at == found.end() ? nullptr : &*at;
 }
 
-TEST(MemoryFindings, M3_TheLineThatKeepsAGraphIsALeak) {
+TEST(MemoryFindings, TheLineThatKeepsAGraphIsALeak) {
   const auto found = findingsOf(*openMemorySnapshot(test::history("leak")));
   const auto* leak = find(found, Kind::leak);
   ASSERT_NE(leak, nullptr);
@@ -34,7 +34,7 @@ TEST(MemoryFindings, M3_TheLineThatKeepsAGraphIsALeak) {
   EXPECT_EQ(growth->bytes, 2'621'952u);  // a loss of 4 bytes, too
 }
 
-TEST(MemoryFindings, M3_AStepThatKeepsNothingDoesNotLeak) {
+TEST(MemoryFindings, AStepThatKeepsNothingDoesNotLeak) {
   for (const auto* name : {"plain", "checkpoint", "aot"}) {
     const auto found = findingsOf(*openMemorySnapshot(test::history(name)));
     EXPECT_EQ(find(found, Kind::leak), nullptr) << name;
@@ -45,7 +45,7 @@ TEST(MemoryFindings, M3_AStepThatKeepsNothingDoesNotLeak) {
   }
 }
 
-TEST(MemoryFindings, M3_RoundingAboveATenthIsSaid) {
+TEST(MemoryFindings, RoundingAboveATenthIsSaid) {
   constexpr std::int64_t mib = 1 << 20, at = std::int64_t{1} << 30;
   const auto rounded = [&](std::int64_t size) {
     return test::read(SmallSnapshot()
@@ -61,7 +61,7 @@ TEST(MemoryFindings, M3_RoundingAboveATenthIsSaid) {
 }
 
 /// A request of 6 MiB fails next to 4 MiB and 3 MiB that are free.
-TEST(MemoryFindings, M3_WhyARequestDidNotFitNamesTheNeighbours) {
+TEST(MemoryFindings, WhyARequestDidNotFitNamesTheNeighbours) {
   constexpr std::int64_t mib = 1 << 20, at = std::int64_t{1} << 30;
   const std::vector<SmallSnapshot::Frame> keep{{"keep", "/job/net.py", 5}}, ask{{"ask", "/job/net.py", 9}};
   const auto read =
@@ -85,7 +85,7 @@ TEST(MemoryFindings, M3_WhyARequestDidNotFitNamesTheNeighbours) {
 }
 
 /// What torch.cuda.memory_allocated said before each forward and after it.
-TEST(MemoryFindings, M4_StepsAreThoseThatTheJobMeasured) {
+TEST(MemoryFindings, StepsAreThoseThatTheJobMeasured) {
   const auto snapshot = openMemorySnapshot(test::history("plain"));
   const auto steps = heldMemory(*snapshot, 0, MemoryPlaces(*snapshot)).steps;
   ASSERT_EQ(steps.size(), 3u);

@@ -18,7 +18,7 @@ std::uint64_t sumOf(const std::vector<std::uint64_t>& parts) {
 }
 
 /// After each event of the real histories the bands sum to what the replay holds, whatever they are bands of.
-TEST(MemoryStack, M7_BandsSumToTheAllocatorsBytesAtEachEvent) {
+TEST(MemoryStack, BandsSumToTheAllocatorsBytesAtEachEvent) {
   for (const auto* history : {"plain", "leak"}) {
     const auto snapshot = openMemorySnapshot(test::history(history));
     const MemoryPlaces places(*snapshot);
@@ -43,7 +43,7 @@ TEST(MemoryStack, M7_BandsSumToTheAllocatorsBytesAtEachEvent) {
 }
 
 /// A peak of one event among many is seen, at any width.
-TEST(MemoryStack, M1_AColumnIsTheEventAfterWhichMostIsHeld) {
+TEST(MemoryStack, AColumnIsTheEventAfterWhichMostIsHeld) {
   const auto snapshot = openMemorySnapshot(test::history("plain"));
   const MemoryPlaces places(*snapshot);
   const auto whole = wholeHistory(*snapshot, 0, places);
@@ -60,7 +60,7 @@ TEST(MemoryStack, M1_AColumnIsTheEventAfterWhichMostIsHeld) {
   EXPECT_EQ(stack.columns(10, 14, 100).size(), 4u);
 }
 
-TEST(MemoryStack, M1_TheSmallestGroupsShareTheLastBand) {
+TEST(MemoryStack, TheSmallestGroupsShareTheLastBand) {
   SmallSnapshot history;
   for (int i = 0; i < 4; ++i) history.event({"alloc", (16 + i) << 20, (i + 1) * 1024, {{"f", "/job/a.py", i + 1}}});
   const auto snapshot = test::read(history.segment(16 << 20, 1 << 20, {}).pickle());

@@ -52,27 +52,27 @@ class SavedBlock {
   MemoryJoin join_;
 };
 
-TEST(JoinedFindings, M3_NothingIsSaidOfASavedTensorThatIsRead) { EXPECT_TRUE(SavedBlock().findings().empty()); }
+TEST(JoinedFindings, NothingIsSaidOfASavedTensorThatIsRead) { EXPECT_TRUE(SavedBlock().findings().empty()); }
 
-TEST(JoinedFindings, M3_ACopyOfWhatIsSavedTooIsSavedTwice) {
+TEST(JoinedFindings, ACopyOfWhatIsSavedTooIsSavedTwice) {
   SavedBlock saved;
   saved.traced().copyOf = "t5";
   saved.expect(Kind::savedTwice, "a copy of t5, which is saved too");
 }
 
-TEST(JoinedFindings, M3_ATensorThatNoOpReadsIsNeverRead) {
+TEST(JoinedFindings, ATensorThatNoOpReadsIsNeverRead) {
   SavedBlock saved;
   saved.traced().firstBackward = 0;
   saved.expect(Kind::neverRead, "no op of the backward reads it");
 }
 
-TEST(JoinedFindings, M3_ATensorThatItsOneReaderCastsIsSavedTooWide) {
+TEST(JoinedFindings, ATensorThatItsOneReaderCastsIsSavedTooWide) {
   SavedBlock saved;
   saved.traced().storedAs = "torch.bfloat16";
   saved.expect(Kind::wideDtype, "its one reader turns it into torch.bfloat16: save that");
 }
 
-TEST(JoinedFindings, M3_ATensorIsHeldLateOnceItsLastReaderHasRun) {
+TEST(JoinedFindings, ATensorIsHeldLateOnceItsLastReaderHasRun) {
   SavedBlock saved;
   saved.block().couldBeFreed = 0;
   saved.expect(Kind::heldLate, "held after its last reader, aten.mm");
@@ -81,7 +81,7 @@ TEST(JoinedFindings, M3_ATensorIsHeldLateOnceItsLastReaderHasRun) {
 }
 
 /// What a checkpoint made again was asked for, and is not saved.
-TEST(JoinedFindings, M3_WhatIsRecomputedIsNotBlamed) {
+TEST(JoinedFindings, WhatIsRecomputedIsNotBlamed) {
   SavedBlock saved;
   saved.block().recomputed = true;
   saved.traced().copyOf = "t5";

@@ -41,7 +41,7 @@ std::int64_t bytesFor(const MemoryPrediction& prediction, const std::string& rea
 }
 
 /// A saved tensor, one of the backward, a workspace that no trace knows, and memory from before the step.
-TEST(MemoryPrediction, M5_ReasonsSumToTheDifferenceAtThePeak) {
+TEST(MemoryPrediction, ReasonsSumToTheDifferenceAtThePeak) {
   MemoryJoin join;
   join.trace.forwardCount = 1;
   join.trace.allocations = {traced(1000, 0, 1, false), traced(300, 1, 1, true)};
@@ -63,7 +63,7 @@ TEST(MemoryPrediction, M5_ReasonsSumToTheDifferenceAtThePeak) {
 }
 
 /// What is held after its last reader was not predicted, and what is predicted and was not made is missing.
-TEST(MemoryPrediction, M5_WhatIsHeldTooLongAndWhatIsMissingAreReasons) {
+TEST(MemoryPrediction, WhatIsHeldTooLongAndWhatIsMissingAreReasons) {
   MemoryJoin join;
   join.trace.allocations = {traced(1024, 0, 1, false), traced(512, 2, 3, false), traced(2048, 3, 9, false)};
   join.allocations = {recorded(1024, 0, -1, 0), recorded(512, 3, -1, 1), recorded(512, 7, -1, -1)};
@@ -78,7 +78,7 @@ TEST(MemoryPrediction, M5_WhatIsHeldTooLongAndWhatIsMissingAreReasons) {
   EXPECT_TRUE(memoryPrediction(join, 70).gaps.empty());
 }
 
-TEST(MemoryPrediction, M7_APositionIsAnEventOfItsStep) {
+TEST(MemoryPrediction, APositionIsAnEventOfItsStep) {
   MemoryJoin join;
   join.trace.allocations = {traced(512, 0, 1, false), traced(512, 3, 3, true)};
   join.allocations = {recorded(512, 2, -1, 0, 0), recorded(512, 5, -1, 1, 0), recorded(512, 6, -1, -1, 0),

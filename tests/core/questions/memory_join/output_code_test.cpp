@@ -31,7 +31,7 @@ class Runner:
 runner = Runner(partitions=[])
 )";
 
-TEST(OutputCode, M2_EachLineOfGeneratedCodeHasWhatIsInItsMemory) {
+TEST(OutputCode, EachLineOfGeneratedCodeHasWhatIsInItsMemory) {
   const auto read = readOutputCode(code);
   EXPECT_EQ(read.outputCount, 4u);
   ASSERT_EQ(read.buffers.size(), 4u);
@@ -53,7 +53,7 @@ TEST(OutputCode, M2_EachLineOfGeneratedCodeHasWhatIsInItsMemory) {
   EXPECT_TRUE(read.buffers[3].outputs.empty());
 }
 
-TEST(OutputCode, M2_WhatIsNotSuchCodeHasNoLines) {
+TEST(OutputCode, WhatIsNotSuchCodeHasNoLines) {
   for (const auto* text : {"", "def call(", "def call(args):\n    return (",
                            "def call(args):\n    buf0 = buf0[0\n  return (((", "buf0 = empty_strided_cuda((8), (1))"}) {
     const auto read = readOutputCode(text);

@@ -37,7 +37,7 @@ std::int64_t peakOf(Body&& body) {
   return peak;
 }
 
-TEST(CheckMemory, R25_ACheckTakesAtMostTwoAndAHalfTimesARun) {
+TEST(CheckMemory, ACheckTakesAtMostTwoAndAHalfTimesARun) {
   const auto path = writeTemporary("chain.txt", chain(24));
   const auto run = peakOf([&] {
     SessionOptions options;

@@ -114,7 +114,7 @@ TEST(Gpu, aSessionRunsInBothDirections) {
             std::vector(again->data, again->data + again->bytes));  // the same draws
 }
 
-TEST(Gpu, G3_StatisticsAreThoseOfTheCpu) {
+TEST(Gpu, StatisticsAreThoseOfTheCpu) {
   NEED_DEVICE();
   const auto path = (data() / "mlp/model.pt2").string();
   Session gpu(openModel(path, onCuda())), cpu(openModel(path));

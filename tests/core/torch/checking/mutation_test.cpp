@@ -101,7 +101,7 @@ bool isNone(const CheckReport& report, const std::string& name) {
 
 class Mutations : public testing::TestWithParam<SuiteCase> {};
 
-// Holds N2. A gradient that is off by 2 %, zero, missing, or wrong in one element, is seen wherever the tensor's
+// A gradient that is off by 2 %, zero, missing, or wrong in one element, is seen wherever the tensor's
 // tolerance is below 1 %.
 TEST_P(Mutations, AreSeen) {
   ModelCheck check(GetParam().model, GetParam().options);

@@ -125,8 +125,8 @@ TEST(Report, survivesJson) {
   EXPECT_EQ(reportDetails(back, false), reportDetails(report, false));
 }
 
-// Holds N7: the worker of a suite hands its report over as JSON.
-TEST(Report, N7_JsonKeepsThatOpsAreUnknown) {
+// The worker of a suite hands its report over as JSON.
+TEST(Report, JsonKeepsThatOpsAreUnknown) {
   CheckReport report;
   report.status = CheckStatus::skip;
   report.unknownOps = true;

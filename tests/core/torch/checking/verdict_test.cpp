@@ -54,8 +54,7 @@ TensorMap referenceOf(const std::string& model) {
   return named;
 }
 
-// Holds R4.
-TEST(Verdict, R4_AReferenceOfWhichNothingWasComparedDoesNotPass) {
+TEST(Verdict, AReferenceOfWhichNothingWasComparedDoesNotPass) {
   const auto model = sourcePath("tests/data/reports/vmap.pt2");
   auto report = check(model, {{"out.0", floatTensor({}, {12345})}});
   EXPECT_EQ(report.status, CheckStatus::skip) << reportLine(report);
@@ -63,7 +62,7 @@ TEST(Verdict, R4_AReferenceOfWhichNothingWasComparedDoesNotPass) {
   EXPECT_EQ(report.status, CheckStatus::skip) << reportLine(report);
 }
 
-TEST(Verdict, R4_ATensorOfAReferenceThatWasNotComparedDoesNotPass) {
+TEST(Verdict, ATensorOfAReferenceThatWasNotComparedDoesNotPass) {
   const auto model = writeTemporary("product.txt", product);
   const auto reference = referenceOf(model);
   EXPECT_EQ(check(model, reference).status, CheckStatus::pass) << reportLine(check(model, reference));
@@ -85,14 +84,14 @@ TEST(Verdict, R4_ATensorOfAReferenceThatWasNotComparedDoesNotPass) {
   EXPECT_EQ(check(model, renamed).status, CheckStatus::fail);
 }
 
-TEST(Verdict, R4_AnEmptyReferenceDoesNotPass) {
+TEST(Verdict, AnEmptyReferenceDoesNotPass) {
   const auto model = writeTemporary("product.txt", product);
   EXPECT_EQ(check(model, {}).status, CheckStatus::skip);
   EXPECT_EQ(check(model, {{"in.x", floatTensor({2}, {1, 2})}}).status, CheckStatus::skip);
 }
 
 // The first derivative is an output of what is differentiated again: the reference is compared there.
-TEST(Verdict, R4_AReferenceIsComparedWhereGradientsAreDifferentiatedToo) {
+TEST(Verdict, AReferenceIsComparedWhereGradientsAreDifferentiatedToo) {
   const auto model = writeTemporary("product.txt", product);
   CheckOptions twice;
   twice.order = 2;
@@ -102,15 +101,15 @@ TEST(Verdict, R4_AReferenceIsComparedWhereGradientsAreDifferentiatedToo) {
   EXPECT_EQ(check(model, reference, twice).status, CheckStatus::fail);
 }
 
-TEST(Verdict, R6_AForwardMayWriteToAParameter) {
+TEST(Verdict, AForwardMayWriteToAParameter) {
   for (const std::string name : {"param_div_A", "param_div_B"}) {
     const auto report = checkModel(sourcePath("tests/data/reports/") + name + ".pt2", {});
     EXPECT_EQ(report.status, CheckStatus::pass) << reportLine(report);
   }
 }
 
-// Holds R11: gradients that a file has of its own are its backward, and the derived ones judge them.
-TEST(Verdict, R11_GradientsThatAFileHasOfItsOwnAreCompared) {
+// Gradients that a file has of its own are its backward, and the derived ones judge them.
+TEST(Verdict, GradientsThatAFileHasOfItsOwnAreCompared) {
   auto report = checkModel(sourcePath("tests/data/reports/joint.pt2"), {});
   EXPECT_EQ(report.status, CheckStatus::pass) << reportLine(report);
   EXPECT_TRUE(has(report.notes, "the file has gradients of its own: 3 compared with the derived ones"));
@@ -122,7 +121,7 @@ TEST(Verdict, R11_GradientsThatAFileHasOfItsOwnAreCompared) {
     })) << name;
 }
 
-TEST(Verdict, R7_AFunctionThatExportHasLostIsWarnedOf) {
+TEST(Verdict, AFunctionThatExportHasLostIsWarnedOf) {
   const auto report = checkModel(sourcePath("tests/data/reports/captured/step/model.pt2"), {});
   ASSERT_FALSE(report.warnings.empty());
   EXPECT_NE(report.warnings.front().find("autograd.Function"), std::string::npos);
@@ -134,7 +133,7 @@ TEST(Verdict, R7_AFunctionThatExportHasLostIsWarnedOf) {
 }
 
 // A pass of an export says what it did not test; with PyTorch's gradients it was tested.
-TEST(Verdict, R7_AVerdictSaysWhichCustomBackwardWasNotTested) {
+TEST(Verdict, AVerdictSaysWhichCustomBackwardWasNotTested) {
   const auto model = sourcePath("tests/data/reports/captured/step/model.pt2");
   const auto report = checkModel(model, {});
   EXPECT_EQ(report.status, CheckStatus::pass);
@@ -147,7 +146,7 @@ TEST(Verdict, R7_AVerdictSaysWhichCustomBackwardWasNotTested) {
   EXPECT_EQ(reportLine(checkModel(model, options)).find("NOT tested"), std::string::npos);
 }
 
-TEST(Verdict, R7_AFolderNamesTheOpWhereAnotherBackwardRan) {
+TEST(Verdict, AFolderNamesTheOpWhereAnotherBackwardRan) {
   CheckOptions options;
   options.reference = sourcePath("tests/data/reports/captured/step/ref.safetensors");
   const auto report = checkModel(sourcePath("tests/data/reports/captured/step/model.pt2"), options);
@@ -183,7 +182,7 @@ def computation(x, a, w):
 )";
 
 // The factor is one where a backward forgets to divide; a gradient that is right names the input that is not at fault.
-TEST(Verdict, R7_ACustomBackwardIsNamedWithInputFactorAndOtherCalls) {
+TEST(Verdict, ACustomBackwardIsNamedWithInputFactorAndOtherCalls) {
   const auto model = writeTemporary("scaled.txt", scaledTwice);
   auto reference = referenceOf(model);
   for (const std::string name : {"grad.p.a", "grad.in.x"}) {
@@ -206,7 +205,7 @@ TEST(Verdict, R7_ACustomBackwardIsNamedWithInputFactorAndOtherCalls) {
 }
 
 /// b's gradient is right, a's is not: between the two.
-TEST(Verdict, R7_WhereAHookWasRegisteredIsSaid) {
+TEST(Verdict, WhereAHookWasRegisteredIsSaid) {
   const auto model = writeTemporary("hooked.txt", R"(
 def computation(x, a, b):
     # x: "f32[2]"
@@ -232,7 +231,7 @@ def computation(x, a, b):
 }
 
 // PyTorch's own backward raised, as in a captured step: its reference has no gradients, which says nothing of them.
-TEST(Verdict, R17_AReferenceOfABackwardThatRaisedHasNoGradientsToMiss) {
+TEST(Verdict, AReferenceOfABackwardThatRaisedHasNoGradientsToMiss) {
   const auto model = writeTemporary("product.txt", product);
   auto reference = referenceOf(model);
   for (const std::string name : {"grad.p.w", "grad.in.x"}) reference.erase(name);
@@ -248,8 +247,8 @@ TEST(Verdict, R17_AReferenceOfABackwardThatRaisedHasNoGradientsToMiss) {
   EXPECT_EQ(checkModel(model, options).status, CheckStatus::fail);
 }
 
-// Holds R8: the reference has the same NaN.
-TEST(Verdict, R8_NaNDoesNotPassThoughPyTorchHasTheSame) {
+// The reference has the same NaN.
+TEST(Verdict, NaNDoesNotPassThoughPyTorchHasTheSame) {
   const auto model = writeTemporary("product.txt", product);
   DerivationRequest request;
   request.inputs["x"] = floatTensor({2}, {1, nan});
@@ -267,8 +266,8 @@ TEST(Verdict, R8_NaNDoesNotPassThoughPyTorchHasTheSame) {
   EXPECT_LT(reportDetails(report, true).front().find("first "), reportDetails(report, true).front().find("out.0 has"));
 }
 
-// Holds R8: one of many gradients; the loss is finite.
-TEST(Verdict, R8_NaNInOneGradientDoesNotPass) {
+// One of many gradients; the loss is finite.
+TEST(Verdict, NaNInOneGradientDoesNotPass) {
   const auto report = checkModel(writeTemporary("one_gradient.txt", R"(
 def computation(x, w, u):
     # x: "f32[2]"
@@ -290,7 +289,7 @@ def computation(x, w, u):
 }
 
 /// The loss does not depend on the statistics that batch norm keeps: only they are bad.
-TEST(Verdict, R8_NaNInABufferAloneDoesNotPass) {
+TEST(Verdict, NaNInABufferAloneDoesNotPass) {
   const auto report = checkModel(writeTemporary("one_buffer.txt", R"(
 def computation(x, b, w):
     # x: "f32[2]"
@@ -309,7 +308,7 @@ def computation(x, b, w):
   EXPECT_EQ(report.health->bad.front().name, "mut.b.b");
 }
 
-TEST(Verdict, R8_NaNInAParameterThatNothingReadsDoesNotPass) {
+TEST(Verdict, NaNInAParameterThatNothingReadsDoesNotPass) {
   const auto model = writeTemporary("unused.txt", R"(
 def computation(x, w, unused):
     # x: "f32[2]"
@@ -329,8 +328,8 @@ def computation(x, w, unused):
   EXPECT_EQ(report.health->bad.front().name, "p.unused");
 }
 
-// Holds R8: it is a note; and a mask is not even that.
-TEST(Verdict, R8_NaNThatReachesNoResultIsANote) {
+// It is a note; and a mask is not even that.
+TEST(Verdict, NaNThatReachesNoResultIsANote) {
   const auto report = checkModel(writeTemporary("inner.txt", R"(
 def computation(x, w):
     # x: "f32[2]"
@@ -350,7 +349,7 @@ def computation(x, w):
   })) << reportLine(report);
 }
 
-TEST(Verdict, R8_AMaskIsHealthy) {
+TEST(Verdict, AMaskIsHealthy) {
   const auto model = writeTemporary("masked.txt", R"(
 def computation(x, mask, w):
     # x: "f32[2, 2]"

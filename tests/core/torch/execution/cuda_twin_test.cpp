@@ -234,7 +234,7 @@ TEST(CudaTwin, cellsOfAHistogram) {
 }
 
 /// Ranges whose length, or its reciprocal, is not a double.
-TEST(CudaTwin, G12_CellsOfTheWidestAndTheNarrowestRange) {
+TEST(CudaTwin, CellsOfTheWidestAndTheNarrowestRange) {
   constexpr double greatest = std::numeric_limits<double>::max(), least = std::numeric_limits<double>::denorm_min();
   const std::vector<double> wide{-greatest, greatest, 0, greatest / 2};
   std::vector<std::int64_t> counts(4, 0);
@@ -253,7 +253,7 @@ TEST(CudaTwin, G12_CellsOfTheWidestAndTheNarrowestRange) {
 }
 
 /// Chunks whose squares leave the range of a float, hold something that is not finite, or are all equal.
-TEST(CudaTwin, G3_ChunksThatFloatsCannotAddAreAddedExactly) {
+TEST(CudaTwin, ChunksThatFloatsCannotAddAreAddedExactly) {
   for (const float scale : {1e-40f, 1e-25f, 1e-14f, 1.f, 1e15f, 1e30f, 3e38f}) {
     SCOPED_TRACE(scale);
     std::vector<float> numbers = normals(20'000);
@@ -268,13 +268,13 @@ TEST(CudaTwin, G3_ChunksThatFloatsCannotAddAreAddedExactly) {
   EXPECT_EQ(summary.squares, 0);
 }
 
-TEST(CudaTwin, G3_AnOutlierFirstInItsChunkHidesNothing) {
+TEST(CudaTwin, AnOutlierFirstInItsChunkHidesNothing) {
   auto numbers = normals(40'000, 1);
   for (std::size_t i = 0; i < numbers.size(); i += 64) numbers[i] = 1e4f;
   expectMoments(summaryOf(flat(numbers, DType::f32)), {numbers.begin(), numbers.end()}, 1e-5);
 }
 
-TEST(CudaTwin, G3_ZerosAndSubnormalNumbersOfWholeChunksCount) {
+TEST(CudaTwin, ZerosAndSubnormalNumbersOfWholeChunksCount) {
   std::vector<float> numbers(30'000, 1.f);
   std::int64_t zeros = 0, subnormal = 0;
   for (std::size_t i = 0; i < numbers.size(); ++i) {
@@ -287,7 +287,7 @@ TEST(CudaTwin, G3_ZerosAndSubnormalNumbersOfWholeChunksCount) {
 }
 
 /// Random bits of every dtype: sums by double precision of the same elements, whatever their layout.
-TEST(CudaTwin, G3_RandomBitsOfEveryDtypeAndLayout) {
+TEST(CudaTwin, RandomBitsOfEveryDtypeAndLayout) {
   std::mt19937 random(5);
   for (int i = 0; i < dtypeCount; ++i)
     for (const std::int64_t shift : {0, 1, 3})

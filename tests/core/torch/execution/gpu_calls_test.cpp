@@ -42,7 +42,7 @@ std::vector<float> ramp(std::size_t count, float step) {
   return numbers;
 }
 
-TEST_F(GpuCalls, G2_AValueCostsALaunchAndNothingElseUntilTheEnd) {
+TEST_F(GpuCalls, AValueCostsALaunchAndNothingElseUntilTheEnd) {
   NEED_KERNELS();
   auto& gpu = cuda::gpu(0);
   ASSERT_EQ(gpu.withoutKernels(), "");
@@ -74,7 +74,7 @@ TEST_F(GpuCalls, G2_AValueCostsALaunchAndNothingElseUntilTheEnd) {
   }
 }
 
-TEST_F(GpuCalls, G2_ValuesOfAnOpThatHaveADtypeShareALaunch) {
+TEST_F(GpuCalls, ValuesOfAnOpThatHaveADtypeShareALaunch) {
   NEED_KERNELS();
   auto& gpu = cuda::gpu(0);
   cuda::Summaries summaries(gpu, 20);
@@ -98,7 +98,7 @@ TEST_F(GpuCalls, G2_ValuesOfAnOpThatHaveADtypeShareALaunch) {
   EXPECT_EQ(found[1].absolutes, 10);
 }
 
-TEST_F(GpuCalls, G2_PlacesAreUsedAgain) {
+TEST_F(GpuCalls, PlacesAreUsedAgain) {
   NEED_KERNELS();
   cuda::Summaries summaries(cuda::gpu(0), 2);
   const auto numbers = ramp(10, 1);
@@ -111,7 +111,7 @@ TEST_F(GpuCalls, G2_PlacesAreUsedAgain) {
   }
 }
 
-TEST_F(GpuCalls, G2_EveryDtypeHasItsKernels) {
+TEST_F(GpuCalls, EveryDtypeHasItsKernels) {
   NEED_KERNELS();
   auto& gpu = cuda::gpu(0);
   cuda::Counts counts(gpu);
@@ -130,7 +130,7 @@ TEST_F(GpuCalls, G2_EveryDtypeHasItsKernels) {
   EXPECT_THROW(counts.histogram(flat(zeros, DType::f32), cuda::linearCells(0, 1, 1 << 20)), Error);
 }
 
-TEST_F(GpuCalls, G2_TheNamesOfKernelsAreThoseOfDtypes){
+TEST_F(GpuCalls, TheNamesOfKernelsAreThoseOfDtypes){
 #define EXPECT_NAME(dtype) EXPECT_EQ(shortName(DType::dtype), #dtype);
     RETROGRAD_EACH_DTYPE(EXPECT_NAME)
 #undef EXPECT_NAME
@@ -157,7 +157,7 @@ std::set<std::pair<int, int>> partsOf(const std::string& image) {
   return parts;
 }
 
-TEST_F(GpuCalls, G2_TheImageHasMachineCodeOfFourGenerationsAndPtx) {
+TEST_F(GpuCalls, TheImageHasMachineCodeOfFourGenerationsAndPtx) {
   NEED_KERNELS();
   std::ifstream file(cuda::kernelFile(), std::ios::binary);
   const auto parts = partsOf(std::string{std::istreambuf_iterator<char>(file), {}});
@@ -165,7 +165,7 @@ TEST_F(GpuCalls, G2_TheImageHasMachineCodeOfFourGenerationsAndPtx) {
   EXPECT_TRUE(parts.contains({1, 80})) << "PTX";
 }
 
-TEST_F(GpuCalls, G2_AFailureOfTheGpuHasTheDriversWords) {
+TEST_F(GpuCalls, AFailureOfTheGpuHasTheDriversWords) {
   NEED_KERNELS();
   auto& gpu = cuda::gpu(0);
   ASSERT_EQ(gpu.withoutKernels(), "");
@@ -216,7 +216,7 @@ TEST(FakeDriver, UnknownKernelsAndFreedMemoryAreFaults) {
 
 const Device cuda0{Device::Type::cuda, 0};
 
-TEST_F(GpuCalls, G4_OpsThatFollowEachOtherShareAnEvent) {
+TEST_F(GpuCalls, OpsThatFollowEachOtherShareAnEvent) {
   OpClock clock(cuda0);
   std::vector<double> seconds(3, 0);
   for (auto& s : seconds) {
@@ -230,7 +230,7 @@ TEST_F(GpuCalls, G4_OpsThatFollowEachOtherShareAnEvent) {
   for (auto s : seconds) EXPECT_NEAR(s, 1e-3, 1e-9);
 }
 
-TEST_F(GpuCalls, G4_EventsComeFromAPool) {
+TEST_F(GpuCalls, EventsComeFromAPool) {
   OpClock clock(cuda0);
   double seconds = 0;
   for (int round = 0; round < 5; ++round) {
@@ -244,7 +244,7 @@ TEST_F(GpuCalls, G4_EventsComeFromAPool) {
   EXPECT_EQ(driver.counts().eventsMade, 11);
 }
 
-TEST_F(GpuCalls, G4_WhatCameBetweenIsNotChargedToTheNextOp) {
+TEST_F(GpuCalls, WhatCameBetweenIsNotChargedToTheNextOp) {
   OpClock clock(cuda0);
   double first = 0, second = 0;
   clock.begin();

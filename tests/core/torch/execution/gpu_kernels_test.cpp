@@ -76,7 +76,7 @@ void expectSame(const cuda::Summary& a, const cuda::Summary& b) {
   same(a.norm, b.norm, "norm");
 }
 
-TEST(Gpu, G3_KernelsGiveWhatTheirTwinGives) {
+TEST(Gpu, KernelsGiveWhatTheirTwinGives) {
   NEED_GPU();
   cuda::Counts onGpu(cuda::gpu(0));
   for (int dtype = 0; dtype < dtypeCount; ++dtype)
@@ -105,7 +105,7 @@ TEST(Gpu, G3_KernelsGiveWhatTheirTwinGives) {
     }
 }
 
-TEST(Gpu, G3_StridedAndShiftedTensors) {
+TEST(Gpu, StridedAndShiftedTensors) {
   NEED_GPU();
   const auto bytes = randomBytes(4 * 6000);
   const OnDevice device(bytes);
@@ -127,7 +127,7 @@ TEST(Gpu, G3_StridedAndShiftedTensors) {
 }
 
 /// Also where several tensors share a launch, and after thousands of launches.
-TEST(Gpu, G2_TheSameTensorGivesTheSameBits) {
+TEST(Gpu, TheSameTensorGivesTheSameBits) {
   NEED_GPU();
   const auto bytes = randomBytes(8 << 20);
   const OnDevice device(bytes);
@@ -146,7 +146,7 @@ TEST(Gpu, G2_TheSameTensorGivesTheSameBits) {
   }
 }
 
-TEST(Gpu, G2_EveryKernelIsInTheImage) {
+TEST(Gpu, EveryKernelIsInTheImage) {
   NEED_GPU();
   for (const char* what : {"summarise_", "magnitudes_", "histogram_"})
     for (int dtype = 0; dtype < dtypeCount; ++dtype)

@@ -160,7 +160,7 @@ TEST(Statistics, equalTheTwinOfTheGpusKernels) {
 }
 
 // The range of these is infinite: a cell computed from it would be NaN.
-TEST(Statistics, G12_AHistogramOfTheWholeRangeOfDoubles) {
+TEST(Statistics, AHistogramOfTheWholeRangeOfDoubles) {
   constexpr double greatest = std::numeric_limits<double>::max();
   const double numbers[]{-greatest, greatest, 0, 1, greatest / 2};
   std::vector<std::uint8_t> bytes(sizeof numbers);

@@ -10,8 +10,7 @@
 namespace retrograd::test {
 namespace {
 
-// Holds R23.
-TEST(CompareWeights, R23_WhichDifferByHowMuchByModule) {
+TEST(CompareWeights, WhichDifferByHowMuchByModule) {
   const auto same = floatTensor({2}, {1, 2});
   const auto found = compareWeights({{"h.0.weight", same},
                                      {"h.0.sub.weight", same},
@@ -36,7 +35,7 @@ TEST(CompareWeights, R23_WhichDifferByHowMuchByModule) {
   EXPECT_EQ(found.onlyInB, std::vector<std::string>{"new"});
 }
 
-TEST(CompareWeights, R23_EqualWeightsDoNotDiffer) {
+TEST(CompareWeights, EqualWeightsDoNotDiffer) {
   const auto found = compareWeights({{"w", floatTensor({2}, {1, 2})}}, {{"w", floatTensor({2}, {1, 2})}});
   EXPECT_TRUE(found.differ.empty());
   EXPECT_EQ(found.largest, 0);

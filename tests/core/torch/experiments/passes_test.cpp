@@ -1,4 +1,4 @@
-// H4: passes, each with its time and its trace.
+// Passes, each with its time and its trace.
 #include "core/torch/experiments/passes.h"
 
 #include <gtest/gtest.h>

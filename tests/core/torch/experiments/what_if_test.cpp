@@ -39,7 +39,7 @@ PartitionOptions recomputeAll() {
 }
 
 // A model under other weights, after Adopt: what is saved from it and compared with it has these weights.
-TEST(WhatIf, H1_KeepsTheGivenWeights) {
+TEST(WhatIf, KeepsTheGivenWeights) {
   DerivationRequest request;
   request.data.weights = otherWeights();
   const auto analysis = openModel(path(), request);
@@ -51,7 +51,7 @@ TEST(WhatIf, H1_KeepsTheGivenWeights) {
   EXPECT_EQ(compareRuns(*adopted, *openCounterpart(*adopted, {}), 0).largest, 0);
 }
 
-TEST(WhatIf, H1_KeepsThePrecision) {
+TEST(WhatIf, KeepsThePrecision) {
   DerivationRequest request;
   request.precision = DType::bf16;
   const auto analysis = openModel(path(), request);
@@ -60,7 +60,7 @@ TEST(WhatIf, H1_KeepsThePrecision) {
   EXPECT_EQ(compareRuns(*adopted, *openCounterpart(*adopted, {}), 0).largest, 0);
 }
 
-TEST(WhatIf, H1_ASecondDerivativeStaysOne) {
+TEST(WhatIf, ASecondDerivativeStaysOne) {
   DerivationRequest request;
   request.order = 2;
   const auto analysis = openModel(path(), request);
@@ -69,7 +69,7 @@ TEST(WhatIf, H1_ASecondDerivativeStaysOne) {
   EXPECT_EQ(orderOf(*adopted), 2);
 }
 
-TEST(WhatIf, H1_KeepsTheSessionAndItsMarks) {
+TEST(WhatIf, KeepsTheSessionAndItsMarks) {
   SaveSessionOptions options;
   options.marks.emplace()["breakpoints"] = "[]";
   const auto session = testing::TempDir() + "marked.retrograd";

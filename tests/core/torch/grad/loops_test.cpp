@@ -82,8 +82,8 @@ TEST(Loops, ScanAndMapUnroll) {
   expectAsEager(textOf("a, b = torch.ops.higher_order.map_impl(body, [x], [w, start])\n    return (a, b)"));
 }
 
-// Holds N8: files of PyTorch 2.6 and older say dim and reverse. The last step of a reversed scan is at index 0.
-TEST(Loops, N8_ScanRunsBackwardsWhereTheFileSaysSo) {
+// Files of PyTorch 2.6 and older say dim and reverse. The last step of a reversed scan is at index 0.
+TEST(Loops, ScanRunsBackwardsWhereTheFileSaysSo) {
   for (const bool reverse : {false, true}) {
     const auto run =
         expectAsEager(textOf("carry, ys = torch.ops.higher_order.scan(body, [start], [x], 0, " +
@@ -100,9 +100,9 @@ TEST(Loops, N8_ScanRunsBackwardsWhereTheFileSaysSo) {
       "dimension 1");
 }
 
-// Holds N8: a scan over no tensors gives its carry, as in PyTorch; a loop over nothing, None, a length of 0 or of two
+// A scan over no tensors gives its carry, as in PyTorch; a loop over nothing, None, a length of 0 or of two
 // lengths is refused.
-TEST(Loops, N8_LoopsOverNothing) {
+TEST(Loops, LoopsOverNothing) {
   const std::string scan = "carry = torch.ops.higher_order.scan(body, [start], ";
   const auto run = expectAsEager(textOf(scan + "[], [w, w])\n    return carry", "(e,)"));
   ASSERT_TRUE(run.outputs[0]);
@@ -115,8 +115,8 @@ TEST(Loops, N8_LoopsOverNothing) {
                  "nothing to run over");
 }
 
-// Holds N8: a body gives back what it carries.
-TEST(Loops, N8_ABodyThatReturnsLessThanItsCarryIsRefused) {
+// A body gives back what it carries.
+TEST(Loops, ABodyThatReturnsLessThanItsCarryIsRefused) {
   EXPECT_REFUSED(textOf("carry = torch.ops.higher_order.scan(body, [start], [x], [w])\n    return carry", "()"),
                  "returns 0 values and carries 1");
   EXPECT_REFUSED(textOf("a, b = torch.ops.higher_order.map_impl(body, [x], [w, start])\n    return (a, b)", "(e, 3)"),
@@ -140,16 +140,16 @@ def computation(x):
 )";
 }
 
-// Holds N8: a loop that does not end is refused, also where it makes no ops.
-TEST(Loops, N8_AWhileLoopThatNeverEndsIsRefused) {
+// A loop that does not end is refused, also where it makes no ops.
+TEST(Loops, AWhileLoopThatNeverEndsIsRefused) {
   EXPECT_REFUSED(whileText("return (True,)", "return (d,)"), "does this loop end?");
   EXPECT_REFUSED(whileText("return (True,)", "return (d, d)"), "returns 2 values and carries 1");
   EXPECT_REFUSED(whileText("return ()", "return (d,)"), "not one");
   EXPECT_EQ(refusal(whileText("return (False,)", "return (d,)")), "");
 }
 
-// Holds N8: and it can be cancelled before that.
-TEST(Loops, N8_AWhileLoopThatNeverEndsCanBeCancelled) {
+// And it can be cancelled before that.
+TEST(Loops, AWhileLoopThatNeverEndsCanBeCancelled) {
   std::stop_source source;
   std::jthread soon([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));

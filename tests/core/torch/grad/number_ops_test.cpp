@@ -17,7 +17,7 @@ TEST(NumberOps, TakeAndGiveArguments) {
             Argument::ofInt(7));
 }
 
-// Holds N4: integers meet bit by bit, bools as bools.
+// Integers meet bit by bit, bools as bools.
 TEST(NumberOps, AndOrOfIntegersAreBits) {
   EXPECT_EQ(evaluateNumberOp("_operator.and_", {Argument::ofInt(6), Argument::ofInt(3)}), Argument::ofInt(2));
   EXPECT_EQ(evaluateNumberOp("_operator.or_", {Argument::ofInt(6), Argument::ofInt(3)}), Argument::ofInt(7));

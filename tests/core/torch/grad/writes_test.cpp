@@ -52,8 +52,8 @@ void expectAsEager(const std::string& body, const DerivationRequest& options = {
 /// y is written to a value v of its own, in one of these ways.
 class WritesThroughViews : public testing::TestWithParam<const char*> {};
 
-// Holds N1: a write through any chain of views reaches the base, and all other views of it.
-TEST_P(WritesThroughViews, N1_AreThoseOfEager) {
+// A write through any chain of views reaches the base, and all other views of it.
+TEST_P(WritesThroughViews, AreThoseOfEager) {
   const std::string body =
       std::string("    v = aten.mul.Tensor(x, 1.0)\n    other = aten.select.int(v, 0, 1)\n") + GetParam() +
       "    p = aten.sin(v)\n    q = aten.exp(other)\n    r = aten.mul.Tensor(p, w)\n    return r, q\n";
@@ -97,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 /// Bodies of their own.
 class Writes : public testing::TestWithParam<const char*> {};
-TEST_P(Writes, N1_AreThoseOfEager) { expectAsEager(GetParam()); }
+TEST_P(Writes, AreThoseOfEager) { expectAsEager(GetParam()); }
 
 INSTANTIATE_TEST_SUITE_P(
     Programs, Writes,
@@ -167,7 +167,7 @@ INSTANTIATE_TEST_SUITE_P(
         "    return (u,)\n    g = torch.ops.higher_order.wrap_with_set_grad_enabled(False, body, r)\n    o = "
         "aten.add.Tensor(v, w)\n    return o\n"));
 
-// Holds N1: LibTorch refuses, and so do we, by name.
+// LibTorch refuses, and so do we, by name.
 TEST(Writes, WhatHasNoOrderIsRefused) {
   const auto analysis =
       open("    v = aten.sum(x)\n    e = aten.expand(v, [3])\n    a = aten.add_.Scalar(e, 1.0)\n    return v\n");
@@ -176,8 +176,8 @@ TEST(Writes, WhatHasNoOrderIsRefused) {
   EXPECT_NE(analysis->problems.back().place.find("aten.expand"), std::string::npos) << analysis->problems.back().place;
 }
 
-// Holds N9: LibTorch refuses to differentiate it on what is not contiguous, so finite differences are the judge.
-TEST(Writes, N9_StridedScatterOnTransposedMemory) {
+// LibTorch refuses to differentiate it on what is not contiguous, so finite differences are the judge.
+TEST(Writes, StridedScatterOnTransposedMemory) {
   for (const auto* base : {"    v = aten.t(x)\n    u = aten.mul.Tensor(v, 1.0)\n",
                            "    v = aten.mul.Tensor(x, 1.0)\n    u = aten.slice.Tensor(v, 1, 1, 5)\n",
                            "    u = aten.mul.Tensor(x, 1.0)\n"}) {
@@ -193,9 +193,9 @@ TEST(Writes, N9_StridedScatterOnTransposedMemory) {
   }
 }
 
-// Holds N1, N11: programs that were computed wrongly once, as written and with recomputation, a minimal cut and second
+// Programs that were computed wrongly once, as written and with recomputation, a minimal cut and second
 // derivatives.
-TEST(Writes, N1_N11_ProgramsThatWereWrong) {
+TEST(Writes, ProgramsThatWereWrong) {
   for (const auto* name : {"21", "1039", "1132", "1385", "1671", "2488"}) {
     const auto folder = sourcePath("tests/data/programs/") + name;
     CheckOptions options;
@@ -210,8 +210,8 @@ TEST(Writes, N1_N11_ProgramsThatWereWrong) {
   }
 }
 
-// Holds N11: circular padding writes to slices of its result, and these writes are differentiated again.
-TEST(Writes, N11_CircularPaddingTwice) {
+// Circular padding writes to slices of its result, and these writes are differentiated again.
+TEST(Writes, CircularPaddingTwice) {
   DerivationRequest options;
   options.order = 2;
   const auto analysis = open(

@@ -28,8 +28,8 @@ TensorData doubles(const std::vector<double>& elements) {
   return tensor(DType::f64, {static_cast<std::int64_t>(elements.size())}, elements);
 }
 
-// Holds N2: a small tensor is not hidden by a large one.
-TEST(Compare, N2_DifferencesAreRelativeToTheTensorsOwnLargest) {
+// A small tensor is not hidden by a large one.
+TEST(Compare, DifferencesAreRelativeToTheTensorsOwnLargest) {
   test::Comparison c;
   c.add("large", doubles({100}), doubles({100.001}));
   c.add("small", doubles({1e-3}), doubles({2e-3}));
@@ -41,8 +41,8 @@ TEST(Compare, N2_DifferencesAreRelativeToTheTensorsOwnLargest) {
   EXPECT_EQ(found.scale, 4);
 }
 
-// Holds N3: what is not finite is counted.
-TEST(Compare, N3_NaNAndInfinityWhereNoneIsExpectedAreCounted) {
+// What is not finite is counted.
+TEST(Compare, NaNAndInfinityWhereNoneIsExpectedAreCounted) {
   const auto found = difference(doubles({nan, inf, 1, nan, 2}), doubles({1, 1, 1, nan, inf}));
   EXPECT_EQ(found.failure,
             "1 element is NaN where it is not expected, 1 element is infinite where it is not expected, 1 element is "
@@ -53,8 +53,8 @@ TEST(Compare, N3_NaNAndInfinityWhereNoneIsExpectedAreCounted) {
   EXPECT_EQ(count.infinite, 2u);
 }
 
-// Holds N5: nothing is computed in floats of eight bits, so that there is no distance between two.
-TEST(Compare, N5_FloatsOfEightBitsAreEqualOrNot) {
+// Nothing is computed in floats of eight bits, so that there is no distance between two.
+TEST(Compare, FloatsOfEightBitsAreEqualOrNot) {
   for (const auto dtype : {DType::f8e4m3fn, DType::f8e5m2, DType::f8e4m3fnuz, DType::f8e5m2fnuz, DType::f8e8m0fnu}) {
     const auto a = tensor<std::uint8_t>(dtype, {3}, {200, 100, 0}), b = tensor<std::uint8_t>(dtype, {3}, {200, 101, 0});
     EXPECT_TRUE(difference(a, a).failure.empty());

@@ -94,8 +94,8 @@ def computation(p, b, tied):
   EXPECT_EQ(report.status, CheckStatus::pass) << report.worst;
 }
 
-// Holds FA5: a check whose eager run found no memory would pass without having compared anything with it.
-TEST(Judge, FA5_MemoryThatRunsShortIsNotARefusalOfTheModel) {
+// A check whose eager run found no memory would pass without having compared anything with it.
+TEST(Judge, MemoryThatRunsShortIsNotARefusalOfTheModel) {
   const auto analysis = opened(R"(
 def computation(x):
     # x: "f32[1024]"
@@ -110,8 +110,7 @@ def computation(x):
   EXPECT_THROW(runJoint(*analysis), std::bad_alloc);
 }
 
-// Holds N2.
-TEST(Judge, N2_ASmallGradientIsNotHiddenByALargeOne) {
+TEST(Judge, ASmallGradientIsNotHiddenByALargeOne) {
   const auto analysis = opened(unequal);
   const auto run = namedResults(*analysis, runJoint(*analysis));
   Judge judge(analysis);
@@ -129,8 +128,8 @@ TEST(Judge, N2_ASmallGradientIsNotHiddenByALargeOne) {
   }
 }
 
-// Holds N2: an offset before batch norm in training has a gradient of zero but for rounding.
-TEST(Judge, N2_WhatIsZeroButForRoundingIsNotAFailure) {
+// An offset before batch norm in training has a gradient of zero but for rounding.
+TEST(Judge, WhatIsZeroButForRoundingIsNotAFailure) {
   const auto analysis = opened(R"(
 def computation(x, w, b, g):
     # x: "f32[6, 5]"
@@ -155,8 +154,8 @@ def computation(x, w, b, g):
   EXPECT_FALSE(judge.compare("grad.p.b", changed(gradient, 1, 1e-3f), gradient).good());
 }
 
-// Holds N2: gradients that cancel exactly in eager's order of summing leave a rounding in another one.
-TEST(Judge, N2_WhatCancelsInEagerAloneIsNotAFailure) {
+// Gradients that cancel exactly in eager's order of summing leave a rounding in another one.
+TEST(Judge, WhatCancelsInEagerAloneIsNotAFailure) {
   const auto analysis = opened(R"(
 def computation(x):
     # x: "f32[]"
@@ -192,9 +191,9 @@ std::string illConditioned(int layers) {
   return text + "    return " + h + "\n";
 }
 
-// Holds N2: a run that was rounded otherwise, as with another number of threads, raises no alarm where the model is
+// A run that was rounded otherwise, as with another number of threads, raises no alarm where the model is
 // ill-conditioned.
-TEST(Judge, N2_OtherRoundingOfAnIllConditionedModelIsNotAFailure) {
+TEST(Judge, OtherRoundingOfAnIllConditionedModelIsNotAFailure) {
   const auto path = writeTemporary("judged.txt", illConditioned(8));
   const auto analysis = openModel(path);
   ASSERT_TRUE(analysis->derived()) << analysis->problems.at(0).message;
@@ -225,8 +224,7 @@ TEST(Judge, AToleranceThatIsAskedForIsRelativeToTheTensor) {
   EXPECT_FALSE(judge.compare("grad.p.w", changed(gradient, 1.02f), gradient).good());
 }
 
-// Holds N3.
-TEST(Judge, N3_NaNEverywhereIsNotAPassAndTheOpIsNamed) {
+TEST(Judge, NaNEverywhereIsNotAPassAndTheOpIsNamed) {
   for (const std::string name : {"log_of_zero", "half_overflow", "zero_over_zero"}) {
     const auto report = checkModel(sourcePath("tests/data/planted/") + name + ".txt", {});
     EXPECT_EQ(report.status, CheckStatus::fail) << name;
@@ -272,7 +270,7 @@ TEST(Judge, AMissingGradientAndOneThatShouldBeNoneFail) {
   EXPECT_EQ(check.against(fewer).reason, "grad.p.w: should be None: the reference has none");
   auto more = reference;
   more.expected.parameterGradients.emplace("v", run.at("grad.p.w"));
-  EXPECT_EQ(check.against(more).status, CheckStatus::skip);  // nothing to compare it with (R4)
+  EXPECT_EQ(check.against(more).status, CheckStatus::skip);  // nothing to compare it with
   auto written = reference;
   written.expected.bufferMutations.emplace("nothing", run.at("grad.p.w"));
   EXPECT_EQ(check.against(written).uncomparedReference, std::vector<std::string>{"mut.b.nothing"});

@@ -43,7 +43,7 @@ TensorData moved(const TensorData& tensor, float by) {
 }
 
 // What is derived again gives the cotangent of a second derivative another name.
-TEST(OtherDevice, G6_ResultsOfHigherOrdersHaveTheSameNamesOnBoth) {
+TEST(OtherDevice, ResultsOfHigherOrdersHaveTheSameNamesOnBoth) {
   DerivationRequest request;
   request.order = 2;
   const auto here = openModel(writeTemporary("plain.txt", plain), request);
@@ -60,7 +60,7 @@ TEST(OtherDevice, G6_ResultsOfHigherOrdersHaveTheSameNamesOnBoth) {
   EXPECT_TRUE(hasCotangent);
 }
 
-TEST(OtherDevice, G8_TheDistanceOfLibTorchsOwnRunsCounts) {
+TEST(OtherDevice, TheDistanceOfLibTorchsOwnRunsCounts) {
   const auto here = openModel(writeTemporary("plain.txt", plain));
   OtherDevice there(*here, Device(), {});
   auto eager = namedResults(*here, runEager(*here));
@@ -82,7 +82,7 @@ std::shared_ptr<const Analysis> transform(std::int64_t size, DType dtype) {
   return m.analyse();
 }
 
-TEST(OtherDevice, G8_WhatCuFftRefusesIsSaid) {
+TEST(OtherDevice, WhatCuFftRefusesIsSaid) {
   const auto refused = refusedByCuda(*transform(12, DType::f16));
   ASSERT_TRUE(refused);
   EXPECT_NE(refused->find("powers of two"), std::string::npos) << *refused;
@@ -91,7 +91,7 @@ TEST(OtherDevice, G8_WhatCuFftRefusesIsSaid) {
   EXPECT_FALSE(refusedByCuda(*transform(12, DType::f32)));
 }
 
-TEST(OtherDevice, G5_DrawsOfAnotherDeviceCannotBeComparedByNumbers) {
+TEST(OtherDevice, DrawsOfAnotherDeviceCannotBeComparedByNumbers) {
   DerivationRequest onGpu;
   onGpu.device = Device{Device::Type::cuda, 0};
   const auto path = writeTemporary("drawing.txt", drawing);
@@ -102,7 +102,7 @@ TEST(OtherDevice, G5_DrawsOfAnotherDeviceCannotBeComparedByNumbers) {
   EXPECT_FALSE(drawsElsewhere(*openModel(writeTemporary("plain.txt", plain)), true));
 }
 
-TEST(OtherDevice, G10_AFolderOfAGpuOpensOnTheFirstThatIsThere) {
+TEST(OtherDevice, AFolderOfAGpuOpensOnTheFirstThatIsThere) {
   const Device first{Device::Type::cuda, 0}, second{Device::Type::cuda, 1};
   const std::vector<DeviceStatus> none{{Device(), true, {}, {}}, {Device{Device::Type::cuda, -1}, false, {}, "none"}},
       two{{Device(), true, {}, {}}, {first, true, "GPU", {}}, {second, true, "GPU", {}}};

@@ -73,8 +73,8 @@ std::set<std::string> namesOf(const TensorMap& tensors) {
   return names;
 }
 
-// R11: a submodule called p or in: grad.p.w is the gradient of p.w, where the model has that and no w.
-TEST_F(ReferenceFile, R11_SubmodulesMayBeCalledAsPrefixesAre) {
+// A submodule called p or in: grad.p.w is the gradient of p.w, where the model has that and no w.
+TEST_F(ReferenceFile, SubmodulesMayBeCalledAsPrefixesAre) {
   {
     auto r = write({"grad.p.w", "grad.in.b", "grad.out.w", "grad.grad.w"});
     settleNames(r, modelWith({"p.w", "in.b", "out.w", "grad.w"}));

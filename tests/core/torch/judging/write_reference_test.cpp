@@ -69,8 +69,8 @@ std::set<std::string> keys(const TensorMap& map) {
   return keys;
 }
 
-// Holds N10: what was written is in the file, under the names that the cases' references have.
-TEST_F(SavedRun, N10_HoldsWhatWasWritten) {
+// What was written is in the file, under the names that the cases' references have.
+TEST_F(SavedRun, HoldsWhatWasWritten) {
   const auto reference = save();
   EXPECT_EQ(keys(reference.expected.bufferMutations), (std::set<std::string>{"b", "n", "norm.mean", "norm.var"}));
   EXPECT_EQ(keys(reference.expected.inputMutations), std::set<std::string>{"count"});
@@ -83,14 +83,14 @@ TEST_F(SavedRun, N10_HoldsWhatWasWritten) {
   EXPECT_EQ(check().status, CheckStatus::pass) << check().reason;
 }
 
-TEST_F(SavedRun, N10_WritesAreThereOnceTheForwardIsOver) {
+TEST_F(SavedRun, WritesAreThereOnceTheForwardIsOver) {
   const auto reference = save(1);
   EXPECT_EQ(keys(reference.expected.bufferMutations).size(), 4u);
   EXPECT_TRUE(reference.expected.parameterGradients.empty());
 }
 
-// Holds N10: and it is compared.
-TEST_F(SavedRun, N10_ACheckComparesWhatWasWritten) {
+// And it is compared.
+TEST_F(SavedRun, ACheckComparesWhatWasWritten) {
   save();
   const auto content = readSafetensors(saved);
   for (const std::string key : {"mut.b.b", "mut.b.n", "mut.b.norm.mean", "mut.in.count"}) {

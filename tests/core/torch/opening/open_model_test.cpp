@@ -1,4 +1,4 @@
-// H1: one request, whoever asks.
+// One request, whoever asks.
 #include "core/torch/opening/open_model.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace retrograd {
 namespace {
 
-// H1: command line and window take the same from a file with inputs, gradients of outputs included.
+// Command line and window take the same from a file with inputs, gradients of outputs included.
 TEST(OpenModel, AnInputsFileHasCotangents) {
   OpenRequest request;
   request.path = sourcePath("tests/data/models/mlp/model.pt2");
@@ -31,7 +31,7 @@ TEST(OpenModel, AnInputsFileHasCotangents) {
   EXPECT_FALSE(request.asksForNothing());
 }
 
-// H1: a captured folder is what runs are compared with, also where the first model is the folder itself.
+// A captured folder is what runs are compared with, also where the first model is the folder itself.
 TEST(OpenModel, ACapturedFolderIsComparedWith) {
   OpenRequest request;
   request.path = sourcePath("tests/data/reports/captured");

@@ -144,8 +144,8 @@ std::string noteWith(const SecondOpinion& opinion, const std::string& part) {
   return {};
 }
 
-// R10: a functools.partial with keyword inputs, an object that holds the module, a dataclass of inputs.
-TEST(JobInputs, R10_AreBoundWhateverHeldThem) {
+// A functools.partial with keyword inputs, an object that holds the module, a dataclass of inputs.
+TEST(JobInputs, AreBoundWhateverHeldThem) {
   for (const auto& [x, w] :
        std::vector<std::pair<std::string, std::string>>{{"L['kwargs']['x']", "L['args'][0]._parameters['w']"},
                                                         {"L['batch'].x", "L['self'].model._parameters['w']"},
@@ -157,15 +157,15 @@ TEST(JobInputs, R10_AreBoundWhateverHeldThem) {
   }
 }
 
-// R10: a place in *args has no name; the only tensor of its type is meant, and that is said.
-TEST(JobInputs, R10_APlaceInAListIsFoundByItsType) {
+// A place in *args has no name; the only tensor of its type is meant, and that is said.
+TEST(JobInputs, APlaceInAListIsFoundByItsType) {
   const auto opinion = opinionOn({tanhOf("L['a'][0]", "L['m']._parameters['w']")});
   EXPECT_EQ(opinion.verdict, Verdict::agrees) << opinion.reason;
   EXPECT_EQ(noteWith(opinion, "taken to be"), "a.0 f32[4] is taken to be x, the only one of this type in the batch");
 }
 
-// R10: what an earlier graph of the same function gave is computed from it, not asked for.
-TEST(JobInputs, R10_WhatAnEarlierGraphGaveIsComputed) {
+// What an earlier graph of the same function gave is computed from it, not asked for.
+TEST(JobInputs, WhatAnEarlierGraphGaveIsComputed) {
   const std::vector<WrittenCompile> compiles{tanhOf("L['x']", "L['m']._parameters['w']"), squareOf("L['h']")};
   auto opinion = opinionOn(compiles, "1/0");
   ASSERT_EQ(opinion.verdict, Verdict::agrees) << opinion.reason;
@@ -176,8 +176,8 @@ TEST(JobInputs, R10_WhatAnEarlierGraphGaveIsComputed) {
   EXPECT_THROW(opinionOn({compiles[0], squareOf("L['other']")}, "1/0"), Error);
 }
 
-// R10: "h, other = f(x)" leaves no name of a variable in the graph; the only part of the type is meant.
-TEST(JobInputs, R10_APartThatAnEarlierGraphGaveIsComputed) {
+// "h, other = f(x)" leaves no name of a variable in the graph; the only part of the type is meant.
+TEST(JobInputs, APartThatAnEarlierGraphGaveIsComputed) {
   auto parts = tanhOf("L['x']", "L['m']._parameters['w']");
   parts.dynamoBody = "        f = torch.f(iL_x_)\n        getitem: \"f32[4]\" = f[0]\n";
   parts.dynamoOutputs = "(getitem,)";
@@ -189,8 +189,8 @@ TEST(JobInputs, R10_APartThatAnEarlierGraphGaveIsComputed) {
   EXPECT_THROW(opinionOn({parts, squareOf("L['h']")}, "1/0"), Error);
 }
 
-// R10: what eager code made between two graphs is in no file: it is drawn, and said.
-TEST(JobInputs, R10_WhatEagerCodeMadeBetweenGraphsIsDrawn) {
+// What eager code made between two graphs is in no file: it is drawn, and said.
+TEST(JobInputs, WhatEagerCodeMadeBetweenGraphsIsDrawn) {
   auto resumed = squareOf("L['___stack1']");
   resumed.function = "torch_dynamo_resume_in_g_at_9";  // of a function that no graph is from
   const auto opinion = opinionOn({tanhOf("L['x']", "L['m']._parameters['w']"), resumed}, "1/0");
@@ -205,8 +205,8 @@ TEST(JobInputs, R10_WhatEagerCodeMadeBetweenGraphsIsDrawn) {
   EXPECT_NE(noteWith(ofPart, "___stack0.0 f32[4] is drawn"), "") << (ofPart.notes.empty() ? "" : ofPart.notes.front());
 }
 
-// R11: a block that was compiled by itself has names that each block of the checkpoint has: the way out is named.
-TEST(JobInputs, R11_ABlockCompiledByItselfNamesTheWayOut) {
+// A block that was compiled by itself has names that each block of the checkpoint has: the way out is named.
+TEST(JobInputs, ABlockCompiledByItselfNamesTheWayOut) {
   try {
     opinionOn({tanhOf("L['x']", "L['self']._parameters['w']")}, {}, {"blocks.0.w", "blocks.1.w"});
     FAIL() << "bound";

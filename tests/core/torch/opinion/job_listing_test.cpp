@@ -191,8 +191,8 @@ Listing listed(const std::string& body, const ListingOptions& options = {}) {
                    lookupSymbol, options);
 }
 
-// H2: an op that LibTorch lacks has any argument: dicts as their pairs, whose values it reads, the rest as texts.
-TEST(JobListing, H2_AnOpaqueOpHasAnyArgument) {
+// An op that LibTorch lacks has any argument: dicts as their pairs, whose values it reads, the rest as texts.
+TEST(JobListing, AnOpaqueOpHasAnyArgument) {
   const auto listing = listed(
       "        mask = self.mask_graph\n"
       "        two = torch.ops.higher_order.flex_attention(x, mask, {'BLOCK_M': 64, 'PRESCALE_QK': False}, "
@@ -209,8 +209,8 @@ TEST(JobListing, H2_AnOpaqueOpHasAnyArgument) {
   EXPECT_EQ(listing.problems[0].place, "line 4");
 }
 
-// H2: results that a kernel gives by name are results like any others.
-TEST(JobListing, H2_ResultsAreTakenByName) {
+// Results that a kernel gives by name are results like any others.
+TEST(JobListing, ResultsAreTakenByName) {
   const auto listing = listed(
       "        kernel = torch.ops.higher_order.triton_kernel_wrapper_functional(kernel_idx = 0, kwargs = {'x': x})\n"
       "        low: \"f32[4][1]cpu\" = kernel['low']\n"
@@ -222,8 +222,8 @@ TEST(JobListing, H2_ResultsAreTakenByName) {
       << printed(listing);
 }
 
-// H2: dtypes, devices and memory formats are arguments of their own kind, and arguments by name have their place.
-TEST(JobListing, H2_ArgumentsFitTheSchema) {
+// Dtypes, devices and memory formats are arguments of their own kind, and arguments by name have their place.
+TEST(JobListing, ArgumentsFitTheSchema) {
   const auto listing = listed(
       "        out: \"f64[4][1]cpu\" = torch.ops.aten._to_copy.default(x, memory_format = torch.channels_last, device "
       "= "

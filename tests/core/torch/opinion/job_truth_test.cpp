@@ -43,19 +43,19 @@ std::string edited(std::string text, const std::string& mark, const std::string&
 
 const std::string ofBackward = "\"aot_backward_graph\"";
 
-// scanned, mapped: R11, loops run from logs. stepped: the derived forward passes no gradient on, and the backward that
+// scanned, mapped: loops run from logs. stepped: the derived forward passes no gradient on, and the backward that
 // its author wrote takes one all the same. tworesults: the tangent is that of the first of two results of one type.
 // normzero, zeroed: derived from decomposed ops a gradient is NaN, or None, where that of autograd's formula is 0.
 class RightJob : public testing::TestWithParam<const char*> {};
 
-TEST_P(RightJob, R2_R3_Agrees) {
+TEST_P(RightJob, Agrees) {
   const auto opinion = opinionOn(textOf(GetParam()));
   EXPECT_EQ(opinion.verdict, Verdict::agrees) << reasonsOf(opinion);
   EXPECT_GT(opinion.compared, 0U);
 }
 
 // A product becomes a sum: a gradient of it is another.
-TEST_P(RightJob, R3_WithAPlantedFaultDoesNotAgree) {
+TEST_P(RightJob, WithAPlantedFaultDoesNotAgree) {
   const auto opinion = opinionOn(edited(textOf(GetParam()), ofBackward, "aten.mul.Tensor(", "aten.add.Tensor("));
   EXPECT_EQ(opinion.verdict, Verdict::differs) << reasonsOf(opinion);
 }
@@ -68,7 +68,7 @@ INSTANTIATE_TEST_SUITE_P(JobTruth, RightJob,
                          [](const auto& info) { return std::string(info.param); });
 
 // With an activation memory budget of 0 the partitioner drew the dropout's mask once more, from no saved state.
-TEST(JobTruth, R1_ADrawThatNothingTiesIsNamedAndNeverAgrees) {
+TEST(JobTruth, ADrawThatNothingTiesIsNamedAndNeverAgrees) {
   const auto opinion = opinionOn(textOf("budget"));
   ASSERT_EQ(opinion.verdict, Verdict::differs) << reasonsOf(opinion);
   const auto& finding = opinion.findings.front();
@@ -80,7 +80,7 @@ TEST(JobTruth, R1_ADrawThatNothingTiesIsNamedAndNeverAgrees) {
 
 // Names tie nothing: a draw from seeds that the backward makes itself is another one, also under the name that the
 // forward's has.
-TEST(JobTruth, R1_SeedsOfTheBackwardsOwnAreOtherDraws) {
+TEST(JobTruth, SeedsOfTheBackwardsOwnAreOtherDraws) {
   const auto opinion = opinionOn(edited(textOf("seeds"), ofBackward,
                                         "torch.ops.higher_order.run_with_rng_state(rng_state_output_0, "
                                         "torch.ops.prims.inductor_seeds.default, ",
@@ -91,7 +91,7 @@ TEST(JobTruth, R1_SeedsOfTheBackwardsOwnAreOtherDraws) {
 }
 
 // Another of the forward's seeds, and another op from its state, are other draws.
-TEST(JobTruth, R1_AnotherSeedOrOpIsAnotherDraw) {
+TEST(JobTruth, AnotherSeedOrOpIsAnotherDraw) {
   const auto seed = edited(textOf("seeds"), ofBackward, "inductor_lookup_seed.default(run_with_rng_state, 0)",
                            "inductor_lookup_seed.default(run_with_rng_state, 1)");
   EXPECT_EQ(opinionOn(seed).verdict, Verdict::differs);
@@ -117,7 +117,7 @@ std::string withGenerators(const std::string& backwards) {
                 "torch.ops.higher_order.graphsafe_run_with_rng_state(" + op + ", rng_state = " + backwards);
 }
 
-TEST(JobTruth, R2_GeneratorsOfBothGraphsAreTied) {
+TEST(JobTruth, GeneratorsOfBothGraphsAreTied) {
   const auto opinion = opinionOn(withGenerators("bwd_rng_state_0"));
   EXPECT_EQ(opinion.verdict, Verdict::agrees) << reasonsOf(opinion);
   EXPECT_EQ(opinionOn(withGenerators("bwd_rng_state_1")).verdict, Verdict::differs);
@@ -125,7 +125,7 @@ TEST(JobTruth, R2_GeneratorsOfBothGraphsAreTied) {
 
 // A draw like a tensor asks for its type alone: in the backward that tensor may be another, as one that is computed
 // from a draw of the backward's own.
-TEST(JobTruth, R2_ADrawLikeAnotherTensorOfTheTypeIsTied) {
+TEST(JobTruth, ADrawLikeAnotherTensorOfTheTypeIsTied) {
   const std::string draw =
       "torch.ops.aten.rand.default, [4, 6], dtype = torch.float32, device = device(type='cpu'), pin_memory = False)";
   const auto like = [](const std::string& tensor) { return "torch.ops.aten.rand_like.default, " + tensor + ")"; };
@@ -137,7 +137,7 @@ TEST(JobTruth, R2_ADrawLikeAnotherTensorOfTheTypeIsTied) {
 }
 
 // A size that is a symbol has another name in each graph, and the same expression.
-TEST(JobTruth, R2_DrawsOfASymbolicSizeAreTied) {
+TEST(JobTruth, DrawsOfASymbolicSizeAreTied) {
   auto text = textOf("seeds");
   const std::string node = "inductor_random_default: ", call = "inductor_random.default([4], ";
   for (const auto& [mark, size] :
@@ -151,7 +151,7 @@ TEST(JobTruth, R2_DrawsOfASymbolicSizeAreTied) {
 }
 
 // A backward of the author's own is not derived: its gradients are compared with the joint graph's.
-TEST(JobTruth, R3_ABackwardOfTheAuthorsOwnIsNamed) {
+TEST(JobTruth, ABackwardOfTheAuthorsOwnIsNamed) {
   const auto opinion = opinionOn(textOf("ste"));
   ASSERT_FALSE(opinion.notes.empty());
   EXPECT_TRUE(std::any_of(opinion.notes.begin(), opinion.notes.end(), [](const auto& note) {
@@ -161,15 +161,15 @@ TEST(JobTruth, R3_ABackwardOfTheAuthorsOwnIsNamed) {
 
 // The gradient within the function passes a backward of the author's own, which eager PyTorch differentiates once more.
 // The compile does not, and its joint graph has the same fault: it is no witness.
-TEST(JobTruth, R3_AnOwnBackwardWithinAnInnerGradientIsNeverTakenForRight) {
+TEST(JobTruth, AnOwnBackwardWithinAnInnerGradientIsNeverTakenForRight) {
   const auto opinion = opinionOn(textOf("innerown"));
   ASSERT_EQ(opinion.verdict, Verdict::notPossible) << reasonsOf(opinion);
   EXPECT_NE(opinion.reason.find("passes a backward of the program's own"), std::string::npos) << opinion.reason;
   EXPECT_NE(opinion.reason.find("make.py:"), std::string::npos) << opinion.reason;
 }
 
-// Holds R8: the job and the derived backward have the same NaN, which the forward hides.
-TEST(JobTruth, R8_NaNInAGradientIsNotHealthyThoughBothHaveIt) {
+// The job and the derived backward have the same NaN, which the forward hides.
+TEST(JobTruth, NaNInAGradientIsNotHealthyThoughBothHaveIt) {
   const auto opinion = opinionOn(textOf("nanmask"));
   ASSERT_EQ(opinion.verdict, Verdict::agrees) << reasonsOf(opinion);
   EXPECT_FALSE(opinion.passes());
@@ -181,13 +181,13 @@ TEST(JobTruth, R8_NaNInAGradientIsNotHealthyThoughBothHaveIt) {
 }
 
 // A gradient of zeros is that of round(), which is what the forward's ops say; the author's own backward says another.
-TEST(JobTruth, R3_ABackwardThatLostTheAuthorsOwnDiffers) {
+TEST(JobTruth, ABackwardThatLostTheAuthorsOwnDiffers) {
   const auto opinion = opinionOn(edited(textOf("ste"), ofBackward, "mul.Tensor(mul_5, 3)", "mul.Tensor(mul_5, 0)"));
   EXPECT_EQ(opinion.verdict, Verdict::differs) << reasonsOf(opinion);
 }
 
 // What the derived gradients cannot say, those of the joint graph do.
-TEST(JobTruth, R3_AFaultWhereTheDerivedGradientIsNotFiniteDiffers) {
+TEST(JobTruth, AFaultWhereTheDerivedGradientIsNotFiniteDiffers) {
   for (const auto& [from, to] : {std::pair{"sub.Tensor(1, mul_10)", "sub.Tensor(1, tanh)"},
                                  std::pair{"eq.Scalar(alias_2, 0)", "eq.Scalar(alias_2, 1)"}})  // NaN, as derived
     EXPECT_EQ(opinionOn(edited(textOf("normzero"), ofBackward, from, to)).verdict, Verdict::differs) << from;
@@ -201,14 +201,14 @@ std::string withoutJoint(std::string text) {
   return text.erase(begin, text.rfind("V1126", text.find("\"aot_forward_graph\"")) - begin);
 }
 
-TEST(JobTruth, R3_WithoutAJointGraphWhatIsNotFiniteIsNotJudged) {
+TEST(JobTruth, WithoutAJointGraphWhatIsNotFiniteIsNotJudged) {
   const auto opinion = opinionOn(withoutJoint(textOf("normzero")));
   EXPECT_EQ(opinion.verdict, Verdict::notPossible) << reasonsOf(opinion);
   EXPECT_NE(opinion.reason.find("norm of zeros"), std::string::npos) << opinion.reason;
 }
 
 // A mask drops what the fault moves, in half of the draws.
-TEST(JobTruth, R1_OneDrawHidesNoFault) {
+TEST(JobTruth, OneDrawHidesNoFault) {
   const auto fault = edited(textOf("dropped"), ofBackward, "aten.cos.default(mm)", "aten.sin.default(mm)");
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     SecondOpinionRequest request;
@@ -224,7 +224,7 @@ std::string withoutDynamo(std::string text) {
   return text.erase(begin, text.rfind("V1126", text.find("\"aot_joint_graph\"")) - begin);
 }
 
-TEST(JobTruth, R3_WithoutDynamosGraphTheCutsAreNotKnown) {
+TEST(JobTruth, WithoutDynamosGraphTheCutsAreNotKnown) {
   const auto opinion = opinionOn(withoutDynamo(textOf("nograd")));
   EXPECT_EQ(opinion.verdict, Verdict::notPossible) << reasonsOf(opinion);
   EXPECT_NE(opinion.reason.find("no Dynamo graph"), std::string::npos) << opinion.reason;
@@ -246,7 +246,7 @@ SecondOpinionRequest withReference(const std::string& name) {
 
 using Parting = SecondOpinion::Parting;
 
-TEST(JobTruth, R3_TheReferenceSaysWhichOfTheThreeParts) {
+TEST(JobTruth, TheReferenceSaysWhichOfTheThreeParts) {
   auto request = withReference("nograd");
   ASSERT_EQ(request.reference->size(), 3U);
   auto opinion = opinionOn(textOf("nograd"), request);
@@ -275,7 +275,7 @@ TEST(JobTruth, R3_TheReferenceSaysWhichOfTheThreeParts) {
 }
 
 // A reference of a GPU was computed with TF32; the job's backward is compared as closely as ever.
-TEST(JobTruth, R10_AReferenceOfConvolutionsOnAGpuIsComparedAsTf32Rounds) {
+TEST(JobTruth, AReferenceOfConvolutionsOnAGpuIsComparedAsTf32Rounds) {
   const auto job = test::cases() / "gpu" / "jobs" / "conv_last";
   if (!std::filesystem::exists(job)) GTEST_SKIP() << "the samples are not beside this checkout";
   auto request = requestOf(job);
@@ -288,7 +288,7 @@ TEST(JobTruth, R10_AReferenceOfConvolutionsOnAGpuIsComparedAsTf32Rounds) {
 }
 
 // A model that is run, debugged or shown has the same cuts.
-TEST(JobTruth, R3_TheModelOfALogIsCutWhereAutogradCutIt) {
+TEST(JobTruth, TheModelOfALogIsCutWhereAutogradCutIt) {
   for (const auto* name : {"nograd", "detach", "nogradwrite", "innergrad"}) {
     SecondOpinionRequest request;
     for (const auto& [input, gradient] : opinionOn(textOf(name)).imported)  // some values of the inputs' types
@@ -316,7 +316,7 @@ bool warnsOf(const std::string& text, const std::string& what) {
   });
 }
 
-TEST(JobTruth, R3_TheModelOfALogWarnsOfWhatItDoesNotKnow) {
+TEST(JobTruth, TheModelOfALogWarnsOfWhatItDoesNotKnow) {
   EXPECT_TRUE(warnsOf(textOf("ste"), "backward of its own"));
   EXPECT_TRUE(warnsOf(withoutDynamo(textOf("nograd")), "no Dynamo graph"));
   EXPECT_FALSE(warnsOf(textOf("nograd"), ""));

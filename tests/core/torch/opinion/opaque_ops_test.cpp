@@ -79,7 +79,7 @@ TensorData tensorOf(std::vector<std::int64_t> sizes, float value) {
   return test::floatTensor(std::move(sizes), std::vector<float>(static_cast<std::size_t>(count), value));
 }
 
-TEST(OpaqueOps, R10_WhatElseThereIsIsComparedAndTheOpsAreListed) {
+TEST(OpaqueOps, WhatElseThereIsIsComparedAndTheOpsAreListed) {
   const auto opinion = opinionOn(forward, backward);
   EXPECT_EQ(opinion.verdict, Verdict::agrees) << notesOf(opinion);
   EXPECT_EQ(opinion.compared, 2U);
@@ -88,7 +88,7 @@ TEST(OpaqueOps, R10_WhatElseThereIsIsComparedAndTheOpsAreListed) {
 }
 
 // Before the op of the backward, behind it, and in what it reads.
-TEST(OpaqueOps, R10_AFaultAroundAnOpaqueOpIsFound) {
+TEST(OpaqueOps, AFaultAroundAnOpaqueOpIsFound) {
   for (const auto& faulty :
        {replaced(backward, "mul.Tensor(expand, 2)", "mul.Tensor(expand, 3)"),
         replaced(backward, "mul.Tensor(expand, 2)", "mul.Tensor(expand, -2)"),
@@ -99,7 +99,7 @@ TEST(OpaqueOps, R10_AFaultAroundAnOpaqueOpIsFound) {
   }
 }
 
-TEST(OpaqueOps, R10_OtherArgumentsOrAnUnknownCallAreNamed) {
+TEST(OpaqueOps, OtherArgumentsOrAnUnknownCallAreNamed) {
   auto opinion = opinionOn(replaced(forward, "1.5", "2.5"), backward);
   EXPECT_EQ(opinion.verdict, Verdict::notPossible);
   EXPECT_NE(opinion.reason.find("other arguments"), std::string::npos) << opinion.reason;
@@ -111,7 +111,7 @@ TEST(OpaqueOps, R10_OtherArgumentsOrAnUnknownCallAreNamed) {
   EXPECT_NE(opinion.reason.find("may write"), std::string::npos) << opinion.reason;
 }
 
-TEST(OpaqueOps, R10_WithoutAJointGraphGradientsThroughThemAreNotCompared) {
+TEST(OpaqueOps, WithoutAJointGraphGradientsThroughThemAreNotCompared) {
   auto opinion = opinionOn(forward, backward, {});
   EXPECT_EQ(opinion.verdict, Verdict::notPossible);
   EXPECT_NE(opinion.reason.find("not in the forward graph"), std::string::npos) << opinion.reason;
@@ -121,7 +121,7 @@ TEST(OpaqueOps, R10_WithoutAJointGraphGradientsThroughThemAreNotCompared) {
   EXPECT_NE(opinion.reason.find("2 of 2"), std::string::npos) << opinion.reason;
 }
 
-TEST(OpaqueOps, R4_R10_AReferenceNeedsWhatTheOpsGave) {
+TEST(OpaqueOps, AReferenceNeedsWhatTheOpsGave) {
   SecondOpinionRequest request;
   request.weights = {{"w", tensorOf({3, 5}, 0.5F)}};
   request.batch = {{"x", tensorOf({4, 3}, 1.0F)}};
@@ -143,7 +143,7 @@ TEST(OpaqueOps, R4_R10_AReferenceNeedsWhatTheOpsGave) {
 }
 
 // The backward has no opaque op, as that of a Triton kernel whose author wrote the derivative in PyTorch.
-TEST(OpaqueOps, R10_WhatIsFilledInMayBeOfTheForwardAlone) {
+TEST(OpaqueOps, WhatIsFilledInMayBeOfTheForwardAlone) {
   SecondOpinionRequest request;
   request.filled = {{"tanh", tensorOf({4, 5}, 1)}};
   const std::string product = "torch.ops.aten.mul.Tensor(mul_1, mm)";
@@ -153,7 +153,7 @@ TEST(OpaqueOps, R10_WhatIsFilledInMayBeOfTheForwardAlone) {
 }
 
 // A fault in what an opaque op reads is found though its result is given.
-TEST(OpaqueOps, R10_WhatIsFilledInHidesNoFault) {
+TEST(OpaqueOps, WhatIsFilledInHidesNoFault) {
   SecondOpinionRequest request;
   request.filled = {{"tanh", tensorOf({4, 5}, 1)}, {"mul_3", tensorOf({4, 5}, 3)}};
   const auto faulty = replaced(backward, "mul.Tensor(expand, 2)", "mul.Tensor(expand, 3)");
@@ -161,7 +161,7 @@ TEST(OpaqueOps, R10_WhatIsFilledInHidesNoFault) {
 }
 
 // Triton kernels write into memory that nobody wrote to yet, and give their results by the names of arguments.
-TEST(OpaqueOps, R10_ResultsByNameAndUnwrittenMemory) {
+TEST(OpaqueOps, ResultsByNameAndUnwrittenMemory) {
   const auto graph = fx::readGraph(R"py(class GraphModule(torch.nn.Module):
     def forward(self, x: "f32[4][1]cpu"):
         empty: "f32[4][1]cpu" = torch.ops.aten.empty.memory_format([4], dtype = torch.float32)

@@ -38,14 +38,14 @@ TEST(SecondOpinion, J15_ABackwardThatIsRightAgrees) {
 }
 
 // A factor that is 1 where a loss has the cotangent 1, as nothing scales it.
-TEST(SecondOpinion, R3_TheCotangentOfALossIsNotTakenForOne) {
+TEST(SecondOpinion, TheCotangentOfALossIsNotTakenForOne) {
   const auto opinion = opinionOn(forward, replaced(backward, "aten.expand.default(tangents_1, [4, 5])",
                                                    "aten.full.default([4, 5], 1.0, dtype = torch.float32)"));
   EXPECT_EQ(opinion.verdict, Verdict::differs) << opinion.reason;
 }
 
 // A formula that treats the gradient 0 apart, and is wrong there alone.
-TEST(SecondOpinion, R3_SomeOfWhatFlowsInIsZero) {
+TEST(SecondOpinion, SomeOfWhatFlowsInIsZero) {
   const std::string sum = "        sum_1: \"f32[][]cpu\" = torch.ops.aten.sum.default(mul);  mul = None\n";
   const auto whole = replaced(replaced(forward, sum, ""), "            sum_1,", "            mul,");
   auto back = replaced(backward, "tangents_1: \"f32[][]cpu\"", "tangents_1: \"f32[4, 5][5, 1]cpu\"");
@@ -59,7 +59,7 @@ TEST(SecondOpinion, R3_SomeOfWhatFlowsInIsZero) {
 }
 
 // A fault of one element alone, into which a zero flows at the first look.
-TEST(SecondOpinion, R3_AFaultOfAnElementIntoWhichAZeroFlowsIsFound) {
+TEST(SecondOpinion, AFaultOfAnElementIntoWhichAZeroFlowsIsFound) {
   const std::string sum = "        sum_1: \"f32[][]cpu\" = torch.ops.aten.sum.default(mul);  mul = None\n";
   const auto whole = replaced(replaced(forward, sum, ""), "            sum_1,", "            mul,");
   auto back = replaced(backward, "tangents_1: \"f32[][]cpu\"", "tangents_1: \"f32[4, 5][5, 1]cpu\"");
@@ -75,8 +75,8 @@ TEST(SecondOpinion, R3_AFaultOfAnElementIntoWhichAZeroFlowsIsFound) {
   EXPECT_EQ(opinion.verdict, Verdict::differs) << opinion.reason;
 }
 
-// R11: the graphs have tensor subclasses part by part, as plain tensors, and sizes of a part as inputs of their own.
-TEST(SecondOpinion, R11_GraphsOfTensorSubclassesAreComparedPartByPart) {
+// The graphs have tensor subclasses part by part, as plain tensors, and sizes of a part as inputs of their own.
+TEST(SecondOpinion, GraphsOfTensorSubclassesAreComparedPartByPart) {
   const std::string size =
       "        primals_3: \"Sym(5)\",  # SubclassSizeAOTInput(base=SubclassGetAttrAOTInput("
       "base=PlainAOTInput(idx=1), attr='_values'), idx=0)\n";
@@ -183,8 +183,8 @@ TEST(SecondOpinion, J15_ConstantsAreDrawn) {
   EXPECT_EQ(opinionOn(scaled, read, request).verdict, Verdict::agrees);
 }
 
-// R1: a draw of the backward's own never agrees, also where no gradient depends on it.
-TEST(SecondOpinion, R1_ADrawOfTheBackwardsOwnWithoutEffectIsNotPossible) {
+// A draw of the backward's own never agrees, also where no gradient depends on it.
+TEST(SecondOpinion, ADrawOfTheBackwardsOwnWithoutEffectIsNotPossible) {
   const auto drawing = replaced(backward, "        mul_1: ",
                                 "        rand: \"f32[4, 5][5, 1]cpu\" = torch.ops.aten.rand.default([4, 5])\n"
                                 "        none: \"f32[4, 5][5, 1]cpu\" = torch.ops.aten.mul.Tensor(rand, 0)\n"
@@ -197,8 +197,8 @@ TEST(SecondOpinion, R1_ADrawOfTheBackwardsOwnWithoutEffectIsNotPossible) {
   EXPECT_EQ(opinion.verdict, Verdict::differs);
 }
 
-// R4: each tensor of a reference is compared, or the verdict is not possible and names it.
-TEST(SecondOpinion, R4_WhatAReferenceHasBesidesIsNamed) {
+// Each tensor of a reference is compared, or the verdict is not possible and names it.
+TEST(SecondOpinion, WhatAReferenceHasBesidesIsNamed) {
   SecondOpinionRequest request;
   request.batch = {{"x", test::floatTensor({4, 3}, std::vector<float>(12, 0))},
                    {"w", test::floatTensor({3, 5}, std::vector<float>(15, 1))}};
@@ -216,8 +216,8 @@ TEST(SecondOpinion, R4_WhatAReferenceHasBesidesIsNamed) {
   }
 }
 
-// R4: a compile has a tied parameter once, and a reference may have its gradient under any of its names.
-TEST(SecondOpinion, R4_ATiedParameterIsComparedUnderItsOtherName) {
+// A compile has a tied parameter once, and a reference may have its gradient under any of its names.
+TEST(SecondOpinion, ATiedParameterIsComparedUnderItsOtherName) {
   const auto filled = [](float first, float step) {
     std::vector<float> values;
     for (int i = 0; i < 15; ++i) values.push_back(first + step * static_cast<float>(i));
@@ -236,8 +236,8 @@ TEST(SecondOpinion, R4_ATiedParameterIsComparedUnderItsOtherName) {
   EXPECT_EQ(opinionOn(forward, backward, request).verdict, Verdict::notPossible);
 }
 
-// R4: parameters that begin with ones are not one because of that, unless they are the same memory.
-TEST(SecondOpinion, R4_EqualConstantsAreNotTied) {
+// Parameters that begin with ones are not one because of that, unless they are the same memory.
+TEST(SecondOpinion, EqualConstantsAreNotTied) {
   const auto ones = test::floatTensor({2}, {1, 1}), others = test::floatTensor({2}, {1, 1});
   EXPECT_EQ(tiedNames({{"a", ones}, {"b", others}}, "a"), std::vector<std::string>());
   EXPECT_EQ(tiedNames({{"a", ones}, {"module.b", ones}}, "a"), std::vector<std::string>{"b"});

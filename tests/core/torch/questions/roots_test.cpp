@@ -32,8 +32,7 @@ std::string rootOfMaskedRow(const std::function<ValueId(ModelBuilder&, ValueId, 
   return opOf(*analysis, walked(*analysis).root);
 }
 
-// Holds R5.
-TEST(Roots, R5_AMaskPassesItsInfinitiesOnWhateverOpCarriesIt) {
+TEST(Roots, AMaskPassesItsInfinitiesOnWhateverOpCarriesIt) {
   const std::string softmax = "torch.ops.aten._softmax.default";
   EXPECT_EQ(
       rootOfMaskedRow([](auto& m, auto mask, auto q, auto k) { return m.op("aten.baddbmm.default", {mask, q, k}); }),
@@ -58,8 +57,8 @@ TEST(Roots, R5_AMaskPassesItsInfinitiesOnWhateverOpCarriesIt) {
             softmax);
 }
 
-// Holds R5: the mask's operand alone passes; a product that overflows in the same op is its fault.
-TEST(Roots, R5_AProductThatOverflowsWhereAMaskIsAddedIsTheRoot) {
+// The mask's operand alone passes; a product that overflows in the same op is its fault.
+TEST(Roots, AProductThatOverflowsWhereAMaskIsAddedIsTheRoot) {
   ModelBuilder m;
   const auto q = m.input("q", {1, 2, 2}), mask = m.input("mask", {1, 2, 2});
   m.output(m.op("aten.sum.default", {m.op("aten.baddbmm.default", {mask, q, q})}));
@@ -70,14 +69,14 @@ TEST(Roots, R5_AProductThatOverflowsWhereAMaskIsAddedIsTheRoot) {
   EXPECT_EQ(opOf(*analysis, walked(*analysis).root), "torch.ops.aten.baddbmm.default");
 }
 
-TEST(Roots, R5_MaskOfMultiheadAttention) {
+TEST(Roots, MaskOfMultiheadAttention) {
   const auto analysis = openModel(sourcePath("tests/data/reports/mask_baddbmm.pt2"));
   EXPECT_NE(opOf(*analysis, walked(*analysis).root).find("softmax"), std::string::npos);
 }
 
-// Holds R5: an input may bring a mask's infinities only where it has any: those of log's are a fault, whatever they are
+// An input may bring a mask's infinities only where it has any: those of log's are a fault, whatever they are
 // multiplied by.
-TEST(Roots, R5_OnlyAnInputWithInfinitiesIsAMask) {
+TEST(Roots, OnlyAnInputWithInfinitiesIsAMask) {
   ModelBuilder m;
   const auto x = m.input("x", {2}), y = m.input("y", {2});
   const auto bad = m.op("aten.log.default", {x});
@@ -91,8 +90,8 @@ TEST(Roots, R5_OnlyAnInputWithInfinitiesIsAMask) {
   EXPECT_EQ(walk.forward, log) << opOf(*analysis, walk.root);
 }
 
-// Holds R5: `zeros` is finite when it is made; what exp reads of it is not.
-TEST(Roots, R5_WhatAnOpReadsIsWhatItsMemoryHeldThen) {
+// `zeros` is finite when it is made; what exp reads of it is not.
+TEST(Roots, WhatAnOpReadsIsWhatItsMemoryHeldThen) {
   ModelBuilder m;
   const auto x = m.input("x", {4});
   const auto zeros = m.op("aten.zeros_like.default", {x});
@@ -108,8 +107,8 @@ TEST(Roots, R5_WhatAnOpReadsIsWhatItsMemoryHeldThen) {
   EXPECT_EQ(walk.forward, log) << opOf(*analysis, walk.root);
 }
 
-// Holds R5: two parts are written, the first with infinities; what exp reads comes from that write, not from the last.
-TEST(Roots, R5_OfSeveralWritesTheBadOneIsFollowed) {
+// Two parts are written, the first with infinities; what exp reads comes from that write, not from the last.
+TEST(Roots, OfSeveralWritesTheBadOneIsFollowed) {
   ModelBuilder m;
   const auto x = m.input("x", {4});
   const auto zeros = m.op("aten.zeros_like.default", {x});
@@ -126,8 +125,8 @@ TEST(Roots, R5_OfSeveralWritesTheBadOneIsFollowed) {
   EXPECT_EQ(walk.forward, log) << opOf(*analysis, walk.root);
 }
 
-// Holds R5: of memory that was bad and is whole again, nothing is left.
-TEST(Roots, R5_MemoryThatIsWrittenOverIsHealthyAgain) {
+// Of memory that was bad and is whole again, nothing is left.
+TEST(Roots, MemoryThatIsWrittenOverIsHealthyAgain) {
   ModelBuilder m;
   const auto x = m.input("x", {2});
   const auto bad = m.op("aten.log.default", {x});
@@ -139,7 +138,7 @@ TEST(Roots, R5_MemoryThatIsWrittenOverIsHealthyAgain) {
   EXPECT_EQ(opOf(*analysis, walked(*analysis).root), "torch.ops.aten.sqrt.default");
 }
 
-TEST(Roots, R5_DerivativeOfTheSpectrumOfSilence) {
+TEST(Roots, DerivativeOfTheSpectrumOfSilence) {
   const auto analysis = openModel(sourcePath("tests/data/reports/rfft_abs.pt2"));
   const auto walk = walked(*analysis);
   EXPECT_NE(opOf(*analysis, walk.root).find("aten.div"), std::string::npos) << opOf(*analysis, walk.root);
@@ -147,8 +146,8 @@ TEST(Roots, R5_DerivativeOfTheSpectrumOfSilence) {
   EXPECT_TRUE(of.find("log") != std::string::npos || of.find("abs") != std::string::npos) << of;
 }
 
-// Holds R5: roots that have nothing to do with one another are all listed, in order of the run.
-TEST(Roots, R5_IndependentRootsAreAllListed) {
+// Roots that have nothing to do with one another are all listed, in order of the run.
+TEST(Roots, IndependentRootsAreAllListed) {
   ModelBuilder m;
   const auto x = m.input("x", {2}), y = m.input("y", {2});
   const auto a = m.op("aten.log.default", {x});
@@ -167,7 +166,7 @@ TEST(Roots, R5_IndependentRootsAreAllListed) {
   EXPECT_EQ(walk.otherRoots.size(), 1u);
 }
 
-TEST(Roots, R5_OneRootIsListedOnce) {
+TEST(Roots, OneRootIsListedOnce) {
   const auto analysis = openModel(sourcePath("tests/data/planted/log_of_zero.txt"));
   const auto walk = walked(*analysis);
   EXPECT_TRUE(walk.root);

@@ -10,7 +10,7 @@
 namespace retrograd {
 namespace {
 
-TEST(NcclLibrary, G14_IsBuiltWhereItsHeadersAreWithOrWithoutAGpu) {
+TEST(NcclLibrary, IsBuiltWhereItsHeadersAreWithOrWithoutAGpu) {
   EXPECT_EQ(privateFile("libretrograd_nccl.so").empty(), !RETROGRAD_NCCL);
 }
 

@@ -44,8 +44,8 @@ TEST(DebugScript, StepsOverAComputationOpAtOnce) {
   EXPECT_EQ(script.run("reverse-next 2").json["position"], 0);
 }
 
-// Holds L5: a count that is far beyond the end leads to the end at once; anything else than a count is refused.
-TEST(DebugScript, L5_CountsBeyondTheEndDoNotSpin) {
+// A count that is far beyond the end leads to the end at once; anything else than a count is refused.
+TEST(DebugScript, CountsBeyondTheEndDoNotSpin) {
   DebugScript script(openModel(sourcePath("tests/data/models/mlp/model.pt2")));
   const auto size = script.session().size();
   const auto start = std::chrono::steady_clock::now();
@@ -72,8 +72,7 @@ TEST(DebugScript, L5_CountsBeyondTheEndDoNotSpin) {
   EXPECT_EQ(script.run("break any after 1e3").json["where"], "any after 1000");
 }
 
-// Holds L5.
-TEST(DebugScript, L5_LongStepsCanBeCancelled) {
+TEST(DebugScript, LongStepsCanBeCancelled) {
   DebugScript script(openModel(sourcePath("tests/data/models/mlp/model.pt2")));
   std::stop_source source;
   source.request_stop();
@@ -119,8 +118,8 @@ TEST(DebugScript, SlicesValuesAndShowsTheirGradientsNextToThem) {
   EXPECT_THROW(script.run("print l1.weight[99]"), Error);
 }
 
-// Holds R22: where NaN and infinities are, the first 20 of them.
-TEST(DebugScript, R22_PrintNamesThePlacesOfNaN) {
+// Where NaN and infinities are, the first 20 of them.
+TEST(DebugScript, PrintNamesThePlacesOfNaN) {
   DebugScript script(openModel(sourcePath("tests/data/planted/log_of_zero.txt")));
   script.run("break a");
   script.run("continue");
@@ -133,14 +132,14 @@ TEST(DebugScript, R22_PrintNamesThePlacesOfNaN) {
   EXPECT_TRUE(script.run("print w").json["not_finite"].empty());
 }
 
-// Holds R8: a script that finds one says so in its exit code.
-TEST(DebugScript, R8_WalkNanSaysThatItFoundOne) {
+// A script that finds one says so in its exit code.
+TEST(DebugScript, WalkNanSaysThatItFoundOne) {
   EXPECT_TRUE(DebugScript(openModel(sourcePath("tests/data/planted/log_of_zero.txt"))).run("walk-nan").bad);
   EXPECT_FALSE(DebugScript(tinyGpt()).run("walk-nan").bad);
 }
 
-// Holds R7: of ops whose backward the file has lost it is not said that their gradient is right.
-TEST(DebugScript, R7_ALostBackwardIsNeverRight) {
+// Of ops whose backward the file has lost it is not said that their gradient is right.
+TEST(DebugScript, ALostBackwardIsNeverRight) {
   DebugScript script(openModel(sourcePath("tests/data/reports/captured/step/model.pt2")));
   const auto gain = script.run("check-gradient mul_");
   EXPECT_EQ(gain.text.find("right"), std::string::npos) << gain.text;
@@ -156,8 +155,8 @@ TEST(DebugScript, R7_ALostBackwardIsNeverRight) {
   EXPECT_EQ(DebugScript(tinyGpt()).run("check-gradient #0").text.find("`retrograd check "), std::string::npos);
 }
 
-// Holds R7: a NaN that a lost backward made is in no value of the file: who looks for it learns where it may be from.
-TEST(DebugScript, R7_AWalkThatFindsNothingNamesLostBackwards) {
+// A NaN that a lost backward made is in no value of the file: who looks for it learns where it may be from.
+TEST(DebugScript, AWalkThatFindsNothingNamesLostBackwards) {
   DebugScript script(openModel(sourcePath("tests/data/reports/captured/step/model.pt2")));
   const auto walk = script.run("walk-nan");
   EXPECT_FALSE(walk.bad);
@@ -167,8 +166,8 @@ TEST(DebugScript, R7_AWalkThatFindsNothingNamesLostBackwards) {
   EXPECT_EQ(DebugScript(tinyGpt()).run("walk-nan").text, "all values of the run are finite");
 }
 
-// Holds R14: what came to an output from outside says so.
-TEST(DebugScript, R14_AGradientFromOutsideThatIsBadIsSaidToBe) {
+// What came to an output from outside says so.
+TEST(DebugScript, AGradientFromOutsideThatIsBadIsSaidToBe) {
   DerivationRequest request;
   request.cotangents["0"] = test::floatTensor({2}, {std::numeric_limits<float>::infinity(), 1});
   DebugScript script(openModel(test::writeTemporary("outside.txt", R"(
@@ -185,8 +184,8 @@ def computation(x, w):
       << text;
 }
 
-// Holds R5: a root that comes from outside has a place and a line, too.
-TEST(DebugScript, R5_ARootThatIsAnInputHasItsPlacesAndTheLineThatReadsIt) {
+// A root that comes from outside has a place and a line, too.
+TEST(DebugScript, ARootThatIsAnInputHasItsPlacesAndTheLineThatReadsIt) {
   DerivationRequest request;
   const float infinity = std::numeric_limits<float>::infinity();
   request.inputs["x"] = test::floatTensor({2, 3}, {1, 2, 3, 4, infinity, 6});

@@ -12,8 +12,7 @@ namespace {
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-// Holds R22.
-TEST(BadPlaces, R22_AreTheFirstOnesInOrder) {
+TEST(BadPlaces, AreTheFirstOnesInOrder) {
   auto tensor = floatTensor({2, 3}, {0, nan, infinity, -infinity, 1, nan});
   auto places = badPlaces(tensor);
   ASSERT_EQ(places.size(), 4u);
@@ -27,7 +26,7 @@ TEST(BadPlaces, R22_AreTheFirstOnesInOrder) {
   EXPECT_EQ(describe(badPlaces(floatTensor({}, {nan})), 1), "nan at []");
 }
 
-TEST(BadPlaces, R22_WholeNumbersHaveNone) {
+TEST(BadPlaces, WholeNumbersHaveNone) {
   auto tensor = floatTensor({2}, {nan, nan});
   tensor.meta.dtype = DType::i32;
   EXPECT_TRUE(badPlaces(tensor).empty());

@@ -80,7 +80,7 @@ TEST(Breakpoint, OneThatStaysKeepsItsHits) {
   EXPECT_EQ(session.breakpointHits(), (std::vector<std::int64_t>{2, 0}));
 }
 
-// Holds N6: breakpoints that are met at one place all count it, and the one that stops is the first.
+// Breakpoints that are met at one place all count it, and the one that stops is the first.
 TEST(Breakpoint, ThoseAtOnePlaceAllCount) {
   Session session(mlp());
   const auto& a = session.analysis();

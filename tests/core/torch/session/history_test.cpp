@@ -1,4 +1,4 @@
-// H3: stepping back within a memory budget: whatever is kept, every value comes back bit for bit.
+// Stepping back within a memory budget: whatever is kept, every value comes back bit for bit.
 #include <gtest/gtest.h>
 
 #include "core/stepping/lifetimes.h"

@@ -1,4 +1,4 @@
-// V1: operands and outputs of any op as they were at that op, wherever a session is, bit for bit.
+// Operands and outputs of any op as they were at that op, wherever a session is, bit for bit.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -124,7 +124,7 @@ std::vector<BoundSymbolId> shuffled(const Analysis& analysis) {
   return ops;
 }
 
-TEST(OpValues, V1_BothSidesOfAWriteInPlace) {
+TEST(OpValues, BothSidesOfAWriteInPlace) {
   const auto analysis = writingModel();
   const auto& document = *analysis->document;
   OpValues values(analysis);
@@ -144,7 +144,7 @@ TEST(OpValues, V1_BothSidesOfAWriteInPlace) {
   EXPECT_GT(written, 0);
 }
 
-TEST(OpValues, V1_WhatTheSessionRunsIsTakenOverAndThePositionStays) {
+TEST(OpValues, WhatTheSessionRunsIsTakenOverAndThePositionStays) {
   const auto analysis = writingModel();
   const auto& document = *analysis->document;
   OpValues values(analysis);
@@ -162,7 +162,7 @@ TEST(OpValues, V1_WhatTheSessionRunsIsTakenOverAndThePositionStays) {
 }
 
 /// The session's own values are not disturbed by what is kept of them, nor the other way round.
-TEST(OpValues, V1_TheSessionGoesOnAsWithoutIt) {
+TEST(OpValues, TheSessionGoesOnAsWithoutIt) {
   const auto analysis = writingModel();
   for (const std::int64_t bytes : {2 * gib, std::int64_t{300}, std::int64_t{1}}) {
     OpValuesOptions options;
@@ -198,7 +198,7 @@ TensorData filled(const TensorMeta& meta, float number) {
 }
 
 /// What is put in by hand holds from there on, in values run ahead too, and no longer once it is taken back.
-TEST(OpValues, V1_ContentsPutInByHandHoldHereAsInTheSession) {
+TEST(OpValues, ContentsPutInByHandHoldHereAsInTheSession) {
   const auto analysis = writingModel();
   const auto& document = *analysis->document;
   const auto& ops = analysis->joint.ops;
@@ -234,7 +234,7 @@ TEST(OpValues, V1_ContentsPutInByHandHoldHereAsInTheSession) {
   }
 }
 
-TEST(OpValues, V1_ANewerQuestionCancelsAnOlderOneAndWhatRanStays) {
+TEST(OpValues, ANewerQuestionCancelsAnOlderOneAndWhatRanStays) {
   const auto analysis = openModel(sourcePath("resources/samples/tiny_gpt.pt2"));
   OpValues values(analysis);
   std::stop_source stop;
@@ -248,7 +248,7 @@ TEST(OpValues, V1_ANewerQuestionCancelsAnOlderOneAndWhatRanStays) {
   expectSame(*analysis->document, op, expectedOf(analysis, op), *values.at(op));
 }
 
-TEST(OpValues, V1_AnOpOfTheComputationHasTheValuesOfItsForwardOps) {
+TEST(OpValues, AnOpOfTheComputationHasTheValuesOfItsForwardOps) {
   const auto analysis = openModel(sourcePath("tests/data/models/mlp/model.pt2"));
   const auto& document = *analysis->document;
   OpValues values(analysis);
@@ -263,7 +263,7 @@ TEST(OpValues, V1_AnOpOfTheComputationHasTheValuesOfItsForwardOps) {
 }
 
 /// With memory for a fifth, what is asked for is made of a few ops.
-TEST(OpValues, V1_LetsGoOfWhatIsQuickToMake) {
+TEST(OpValues, LetsGoOfWhatIsQuickToMake) {
   const auto analysis = openModel(sourcePath("resources/samples/tiny_gpt.pt2"));
   OpValues all(analysis);
   all.runAhead(all.size());
@@ -279,8 +279,8 @@ TEST(OpValues, V1_LetsGoOfWhatIsQuickToMake) {
   EXPECT_LE(all.bytes(), options.bytes);
 }
 
-/// V2: numbers of every line, in the order of the run; numbers that an edit makes wrong are reported again.
-TEST(OpValues, V2_NewsShowsNumbersOfEveryOpOnce) {
+/// Numbers of every line, in the order of the run; numbers that an edit makes wrong are reported again.
+TEST(OpValues, NewsShowsNumbersOfEveryOpOnce) {
   const auto analysis = openModel(sourcePath("tests/data/models/mlp/model.pt2"));
   OpValuesOptions options;
   options.statistics = true;

@@ -1,4 +1,4 @@
-// K S2 and K 4: a recorded run's statistics, and runs that are refused for what they would take.
+// A recorded run's statistics, and runs that are refused for what they would take.
 #include <gtest/gtest.h>
 
 #include <cmath>

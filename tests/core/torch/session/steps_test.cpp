@@ -70,8 +70,8 @@ TEST(Steps, ACondIsOneStepAndItsBranchMany) {
   EXPECT_EQ(steps.goal(Step::outBack, steps.goal(Step::over, second)), begin);
 }
 
-// Holds R19: a model under one autocast region is stepped op by op, as one without it.
-TEST(Steps, R19_ARegionIsNotSteppedOver) {
+// A model under one autocast region is stepped op by op, as one without it.
+TEST(Steps, ARegionIsNotSteppedOver) {
   const auto analysis = openModel(sourcePath("tests/data/reports/regions.pt2"));
   const auto& document = *analysis->document;
   const Steps steps(analysis);

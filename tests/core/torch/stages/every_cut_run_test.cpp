@@ -50,8 +50,8 @@ def computation(x, w, b, o):
     return y, z, e2
 )";
 
-// Holds N12: what crosses a border has the strides that it has in the whole model, so that views of it hold there too.
-TEST(EveryCut, N12_GivesWhatTheWholeModelGives) {
+// What crosses a border has the strides that it has in the whole model, so that views of it hold there too.
+TEST(EveryCut, GivesWhatTheWholeModelGives) {
   std::size_t told = 0;
   const auto reports =
       checkEveryCut(test::writeTemporary("attention.txt", attention), {}, {}, [&](const CheckReport&) { ++told; });
@@ -61,8 +61,7 @@ TEST(EveryCut, N12_GivesWhatTheWholeModelGives) {
     EXPECT_EQ(report.status, CheckStatus::pass) << report.name << ": " << report.reason;
 }
 
-// Holds N12.
-TEST(EveryCut, N12_ValuesCrossInTheirStrides) {
+TEST(EveryCut, ValuesCrossInTheirStrides) {
   std::size_t gaps = 0;
   for (const std::string op : {"q1", "q3", "e2", "e3", "u1", "u2"}) {
     const auto pipeline = derived(openedText(attention, at({"#" + op})));
@@ -79,7 +78,7 @@ TEST(EveryCut, N12_ValuesCrossInTheirStrides) {
   EXPECT_GT(gaps, 6u);
 }
 
-// Holds N12: a refusal is reported as one, with the op, and another failure never is.
+// A refusal is reported as one, with the op, and another failure never is.
 TEST(EveryCut, SaysWhichAreRefused) {
   const auto reports = checkEveryCut(test::writeTemporary("written.txt", R"(
 def computation(x, w):

@@ -102,8 +102,8 @@ TEST_P(MarkedModels, StagesGiveWhatTheWholeModelGives) {
   EXPECT_EQ(report.status, CheckStatus::pass) << reportLine(report);
 }
 
-// H1: weights that are asked for are those of the stages: an infinity in them is found.
-TEST(PipelineRun, H1_WeightsThatAreGivenReachTheStages) {
+// Weights that are asked for are those of the stages: an infinity in them is found.
+TEST(PipelineRun, WeightsThatAreGivenReachTheStages) {
   const auto model = test::writeTemporary("two.txt", R"(
 def computation(x, w, v):
     # x: "f32[2]"

@@ -18,8 +18,8 @@ bool derivesHuge() {
   return m.analyse()->derived();
 }
 
-// Holds L8: an op that refuses one dtype on meta tensors is still asked there for others, in later files too.
-TEST(MetaKernels, L8_AnOddArgumentDoesNotKeepAnOpOffItsMetaKernel) {
+// An op that refuses one dtype on meta tensors is still asked there for others, in later files too.
+TEST(MetaKernels, AnOddArgumentDoesNotKeepAnOpOffItsMetaKernel) {
   ModelBuilder odd;
   odd.output(odd.op("aten.softshrink.default", {odd.input("x", {4}, DType::i64)}));
   bool derived = false;
