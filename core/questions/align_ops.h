@@ -4,14 +4,16 @@
 #include <vector>
 
 #include "core/derivation/analysis.h"
+#include "core/trace/diff/op_pairs.h"
 
 namespace retrograd {
 
-/// For each op of a's joint the matching op of b's; none where b has none. Ops are put together by what they come from:
-/// the computation op (its name in the file, or its place), role, operand, output. Among those of one origin the order
-/// decides, so that as many as possible of the same kind, and of these as many as possible of equal shape, are
-/// paired; what the other lacks (a conversion, an op of another decomposition) is alone. The traces may
-/// be of different precision, partition, weights or file.
+/// A trace of the analysis as one side of an alignment. Ops of a recording are in the part of the run that they ran in:
+/// its step, backward and phase.
+DiffSide diffSide(const Analysis& analysis, const Trace& trace);
+
+/// For each op of a's joint the matching op of b's, as OpPairs has them; none where b has none. The traces may be of
+/// different precision, partition, weights or file.
 std::vector<std::optional<std::size_t>> alignOps(const Analysis& a, const Analysis& b);
 
 }  // namespace retrograd

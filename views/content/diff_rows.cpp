@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/questions/align_ops.h"
 #include "core/trace/diff/alignment.h"
 #include "core/trace/diff/diff_text.h"
 #include "views/text/format.h"
@@ -21,9 +22,9 @@ QString arrows(const std::string& text) {
 }  // namespace
 
 DiffSide ComparedTrace::side() const {
-  // The joint of a pass's trace is that trace itself.
-  return {analysis->document.get(), trace, &analysis->computation().trace,
-          passes || !analysis->derived() ? nullptr : &analysis->joint};
+  auto side = diffSide(*analysis, *trace);
+  if (passes) side.joint = nullptr;  // the joint of a pass's trace is that trace itself
+  return side;
 }
 
 std::shared_ptr<const Comparison> compareTraces(ComparedTrace left, ComparedTrace right, const Progress& progress) {

@@ -8,6 +8,7 @@
 #include "app/cli/look/diff_passes.h"
 #include "app/cli/parsing/command.h"
 #include "app/cli/parsing/options.h"
+#include "core/questions/align_ops.h"
 #include "core/torch/experiments/counterpart.h"
 #include "core/torch/experiments/passes.h"
 #include "core/torch/experiments/what_if.h"
@@ -55,8 +56,7 @@ DiffSide sideOf(const Analysis& analysis, TraceKind kind) {
                       : kind == TraceKind::forward  ? &analysis.forward
                       : kind == TraceKind::backward ? &analysis.backward
                                                     : &analysis.computation().trace;
-  return {analysis.document.get(), trace, &analysis.computation().trace,
-          analysis.derived() ? &analysis.joint : nullptr};
+  return diffSide(analysis, *trace);
 }
 
 /// The second side of one file: the first, under the request for the second.

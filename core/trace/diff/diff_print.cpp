@@ -154,7 +154,10 @@ nlohmann::ordered_json diffJson(const TraceDiff& diff, const DiffTextOptions& op
       const auto place = side == Side::left ? row.left : row.right;
       if (place < 0) continue;
       Json one{{"line", place + 1}, {"text", diffLine(diff, row, side)}};
-      if (const auto op = diff.op(row, side)) one["id"] = op.index;
+      if (const auto op = diff.op(row, side)) {
+        one["id"] = op.index;
+        one["source"] = codeLine(*diff.side(side).document, op);
+      }
       entry[side == Side::left ? "a" : "b"] = std::move(one);
     }
     for (auto name : changeNames(row.changes)) entry["changes"].push_back(name);

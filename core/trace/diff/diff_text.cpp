@@ -8,6 +8,7 @@
 #include "core/trace/print/printer.h"
 #include "core/trace/print/printer_comments.h"
 #include "core/trace/python_text.h"
+#include "core/trace/source.h"
 
 namespace retrograd {
 namespace {
@@ -165,6 +166,13 @@ std::vector<std::string> describeChanges(const TraceDiff& diff, const DiffRow& r
   return texts;
 }
 
+std::string codeLine(const Document& document, BoundSymbolId op) {
+  const auto* frame = shownFrame(sourceOf(document, op));
+  if (!frame) return {};
+  const auto name = frame->file.substr(frame->file.rfind('/') + 1);
+  return fmt::format("{}:{}{}", name, frame->line, frame->function.empty() ? "" : " in " + frame->function);
+}
+
 std::string diffLine(const TraceDiff& diff, const DiffRow& row, Side side, bool comment) {
   const auto& document = *diff.side(side).document;
   if (row.part != Part::op) {
@@ -177,7 +185,9 @@ std::string diffLine(const TraceDiff& diff, const DiffRow& row, Side side, bool 
   }
   const auto op = diff.op(row, side);
   if (!op) return {};
-  const auto behind = comment ? printComment(document, op) : std::string();
+  auto behind = comment ? printComment(document, op) : std::string();
+  if (const auto line = comment && row.kind != Kind::same ? codeLine(document, op) : std::string(); !line.empty())
+    behind += (behind.empty() ? "" : ", ") + line;
   return printCall(document, op) + (behind.empty() ? "" : "  # " + behind);
 }
 

@@ -7,7 +7,12 @@
 
 namespace retrograd {
 
-/// One side of a row as a printed line without indentation: the op with type and origin, `x: "cpu f32[8, 10]"` of an
+/// "train.py:12 in forward": the line that an op, or the op that it comes from, was called in; empty where it is not
+/// known.
+std::string codeLine(const Document& document, BoundSymbolId op);
+
+/// One side of a row as a printed line without indentation: the op with type, origin and, where the row differs,
+/// the line of code, `x: "cpu f32[8, 10]"` of an
 /// input, `return t5` of a result; empty where the side has none. `comment` false: the call alone.
 std::string diffLine(const TraceDiff& diff, const DiffRow& row, Side side, bool comment = true);
 /// In what the two sides of a row differ, one text each: "dtype: f32 -> f64", "arguments: t5 -> bw_t5", "moved to line

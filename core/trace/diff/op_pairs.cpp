@@ -22,6 +22,18 @@ void addLines(const Document& document, const Ops& ops, std::uint8_t depth, Trac
   }
 }
 
+/// Whether the op comes from no other. In a recording an op of the forward is its own origin.
+bool standsAlone(const Document& document, BoundSymbolId op) {
+  const auto& origin = document.boundSymbol(op).origin;
+  return origin.role == Role::none || origin.op == op;
+}
+
+/// Whether it comes from another, and nobody knows which.
+bool isUnlinked(const Document& document, BoundSymbolId op) {
+  const auto& origin = document.boundSymbol(op).origin;
+  return !standsAlone(document, op) && !origin.op && !origin.value;
+}
+
 template <class Visit>
 void forEachDerived(const DiffSide& side, Visit&& visit) {
   for (const auto* trace : {side.joint, side.trace})
@@ -63,8 +75,8 @@ Ops derivedOps(const DiffSide& side) {
   const auto add = [&](BoundSymbolId op) {
     if (met[op]) return;
     met[op] = true;
-    const auto role = document.boundSymbol(op).origin.role;
-    if (role != Role::none) (role == Role::forward ? forward : others).push_back(op);
+    if (standsAlone(document, op)) return;
+    (document.boundSymbol(op).origin.role == Role::forward ? forward : others).push_back(op);
   };
   forEachDerived(side, [&](BoundSymbolId op) {
     add(op);
@@ -75,14 +87,14 @@ Ops derivedOps(const DiffSide& side) {
   return forward;
 }
 
-/// Lines of the computation, and of the trace where its ops come from no other.
+/// Lines of the computation and of the trace whose ops come from no other.
 Ops ownOps(const DiffSide& side) {
   Ops ops;
   IdVector<BoundSymbolId, bool> met(side.document->boundSymbolCount(), false);
   for (const auto* trace : {side.computation, side.trace}) {
     if (!trace) continue;
     for (auto op : linesOf(*side.document, *trace).ops)
-      if (side.document->boundSymbol(op).origin.role == Role::none && !met[op]) met[op] = true, ops.push_back(op);
+      if (standsAlone(*side.document, op) && !met[op]) met[op] = true, ops.push_back(op);
   }
   return ops;
 }
@@ -102,10 +114,7 @@ TraceLines linesOf(const Document& document, const Trace& trace) {
 }
 
 OpPairs::OpPairs(const DiffSide& left, const DiffSide& right, const Progress& progress)
-    : left_(left),
-      right_(right),
-      oneDocument_(left.document == right.document),
-      signatures_(*left.document, *right.document) {
+    : left_(left), right_(right), oneDocument_(left.document == right.document), signatures_(left, right) {
   for (auto which : bothSides) {
     ops_[which].resize(document(which).boundSymbolCount());
     values_[which].resize(document(which).valueCount());
@@ -122,8 +131,18 @@ OpPairs::OpPairs(const DiffSide& left, const DiffSide& right, const Progress& pr
     pairComputations(ownLeft, ownRight);
   }
   progress.check();
+  if (!oneDocument_) {
+    const auto unlinked = [](const DiffSide& side, const Ops& ops) {
+      Ops found;
+      std::ranges::copy_if(ops, std::back_inserter(found),
+                           [&](BoundSymbolId op) { return isUnlinked(*side.document, op); });
+      return found;
+    };
+    alignBySignatures(unlinked(left, leftDerived), unlinked(right, rightDerived));
+  }
   pairDerived(leftDerived, rightDerived);
   pairRecomputed(leftDerived, rightDerived);
+  if (isRecorded() && !oneDocument_) pairReadInputs();
 }
 
 BoundSymbolId OpPairs::partner(Side which, BoundSymbolId op) const { return op ? ops_[which][op] : BoundSymbolId(); }
@@ -162,9 +181,25 @@ void OpPairs::pair(BoundSymbolId left, BoundSymbolId right) {
       pairValues(bodies[Side::left][k]->inputs[i], bodies[Side::right][k]->inputs[i]);
 }
 
+void OpPairs::pairReadInputs() {
+  for (const auto op : left_.document->boundSymbolIds()) {
+    const auto other = partner(Side::left, op);
+    if (!other) continue;
+    const auto here = left_.document->operands(op), there = right_.document->operands(other);
+    if (here.size() != there.size()) continue;
+    for (std::size_t i = 0; i < here.size(); ++i)
+      if (isFreeInput(Side::left, here[i]) && isFreeInput(Side::right, there[i])) pairValues(here[i], there[i]);
+  }
+}
+
+bool OpPairs::isFreeInput(Side which, ValueId value) const {
+  return value && !partner(which, value) && !document(which).value(value).producer;
+}
+
 void OpPairs::pairInputs(std::span<const ValueId> left, std::span<const ValueId> right) {
+  // A recording calls what has no name by its number.
   const auto free = [&](Side which, ValueId value) {
-    return value && !partner(which, value) && !document(which).value(value).producer;
+    return isFreeInput(which, value) && (!isRecorded() || document(which).value(value).kind != ValueKind::input);
   };
   std::unordered_map<std::string, ValueId> byName;
   for (auto value : right)
@@ -208,34 +243,48 @@ void OpPairs::pairOneDocument(const Ops& left, const Ops& right) {
 }
 
 void OpPairs::pairComputations(const Ops& left, const Ops& right) {
+  if (pairAlike(left, right)) return;
+  alignBySignatures(left, right);
+  pairUnique(left, right);
+}
+
+bool OpPairs::pairAlike(const Ops& left, const Ops& right) {
+  auto& s = signatures_;
   const auto name = [&](Side which, BoundSymbolId op) {
     return document(which).text(document(which).boundSymbol(op).name);
   };
-  const bool oneFile =
-      std::equal(left.begin(), left.end(), right.begin(), right.end(), [&](BoundSymbolId a, BoundSymbolId b) {
-        return signatures_.symbol(Side::left, a) == signatures_.symbol(Side::right, b) &&
-               name(Side::left, a) == name(Side::right, b);
-      });
-  if (oneFile) {
-    for (std::size_t i = 0; i < left.size(); ++i) pair(left[i], right[i]);
-    return;
-  }
-  alignBySignatures(left, right);
-  pairUnique(left, right);
+  // A recording has no names of ops, so more of them has to be the same.
+  const auto alike = [&](BoundSymbolId a, BoundSymbolId b) {
+    if (s.symbol(Side::left, a) != s.symbol(Side::right, b) || name(Side::left, a) != name(Side::right, b))
+      return false;
+    return !isRecorded() ||
+           (s.module(Side::left, a) == s.module(Side::right, b) && s.part(Side::left, a) == s.part(Side::right, b));
+  };
+  if (!std::equal(left.begin(), left.end(), right.begin(), right.end(), alike)) return false;
+  for (std::size_t i = 0; i < left.size(); ++i) pair(left[i], right[i]);
+  return true;
 }
 
 void OpPairs::alignBySignatures(const Ops& left, const Ops& right) {
   auto& s = signatures_;
   using Signature = std::function<std::int32_t(Side, BoundSymbolId)>;
-  const std::array<Signature, 6> strictToLoose{{
+  const auto place = [&](Side w, BoundSymbolId op) { return s.together({s.module(w, op), s.part(w, op)}); };
+  const std::array<Signature, 8> strictToLoose{{
       [&](Side w, BoundSymbolId op) {
-        return s.together({s.symbol(w, op), s.module(w, op), s.call(w, op), s.results(w, op)});
+        return s.together(
+            {s.symbol(w, op), place(w, op), s.call(w, op), s.code(w, op), s.flow(w, op), s.results(w, op)});
       },
-      [&](Side w, BoundSymbolId op) { return s.together({s.symbol(w, op), s.module(w, op), s.call(w, op)}); },
-      [&](Side w, BoundSymbolId op) { return s.together({s.symbol(w, op), s.module(w, op)}); },
+      [&](Side w, BoundSymbolId op) {
+        return s.together({s.symbol(w, op), place(w, op), s.call(w, op), s.code(w, op), s.flow(w, op)});
+      },
+      [&](Side w, BoundSymbolId op) {
+        return s.together({s.symbol(w, op), place(w, op), s.call(w, op), s.code(w, op)});
+      },
+      [&](Side w, BoundSymbolId op) { return s.together({s.symbol(w, op), place(w, op), s.call(w, op)}); },
+      [&](Side w, BoundSymbolId op) { return s.together({s.symbol(w, op), place(w, op)}); },
       [&](Side w, BoundSymbolId op) { return s.together({s.symbol(w, op), s.call(w, op), s.results(w, op)}); },
       [&](Side w, BoundSymbolId op) { return s.symbol(w, op); },
-      [&](Side w, BoundSymbolId op) { return s.together({s.module(w, op), s.results(w, op)}); },
+      [&](Side w, BoundSymbolId op) { return s.together({place(w, op), s.results(w, op)}); },
   }};
   std::vector<Match> matches;
   for (const auto& signature : strictToLoose) {
@@ -297,7 +346,9 @@ void OpPairs::pairDerived(const Ops& left, const Ops& right) {
     std::vector<std::int32_t> order;
     const auto look = [&](Side which, const Ops& ops) {
       for (auto op : ops) {
-        if (!isFree(which, op) || document(which).boundSymbol(op).origin.role == Role::recompute) continue;
+        const auto& origin = document(which).boundSymbol(op).origin;
+        if (!isFree(which, op) || isUnlinked(document(which), op)) continue;
+        if (origin.role == Role::recompute && origin.value) continue;
         const auto key = keyed(which, op, withSymbol);
         if (!key) continue;
         const auto [entry, isNew] = byKey.try_emplace(*key);
@@ -311,9 +362,22 @@ void OpPairs::pairDerived(const Ops& left, const Ops& right) {
       const auto& both = byKey.at(key);
       const auto &here = both[Side::left], &there = both[Side::right];
       if (!withSymbol && (here.size() != 1 || there.size() != 1)) continue;
-      for (std::size_t i = 0; i < std::min(here.size(), there.size()); ++i) pair(here[i], there[i]);
+      pairGroup(here, there);
     }
   }
+}
+
+/// In order; where one side has more, those that give the same come first.
+void OpPairs::pairGroup(const Ops& left, const Ops& right) {
+  if (left.size() != right.size()) {
+    std::vector<std::int32_t> tokens[2];
+    for (auto op : left) tokens[0].push_back(signatures_.results(Side::left, op));
+    for (auto op : right) tokens[1].push_back(signatures_.results(Side::right, op));
+    const auto matches = alignTokens(tokens[0], tokens[1]);
+    for (const auto& [a, b] : matches) pair(left[a], right[b]);
+    if (!matches.empty()) return;
+  }
+  for (std::size_t i = 0; i < std::min(left.size(), right.size()); ++i) pair(left[i], right[i]);
 }
 
 void OpPairs::pairRecomputed(const Ops& left, const Ops& right) {

@@ -1,6 +1,7 @@
 #pragma once
 // Which ops and values of two traces match.
 #include <span>
+#include <vector>
 
 #include "core/base/enum_array.h"
 #include "core/base/id_vector.h"
@@ -8,15 +9,6 @@
 #include "core/trace/diff/signatures.h"
 
 namespace retrograd {
-
-/// One side of a comparison.
-struct DiffSide {
-  const Document* document = nullptr;
-  const Trace* trace = nullptr;        ///< what is compared
-  const Trace* computation = nullptr;  ///< that the trace comes from; null where it is not known
-  const Trace* joint = nullptr;  ///< that forward and backward were split from, so that what one hands to the other is
-                                 ///< known; may be null
-};
 
 /// The ops of a trace, each followed by those of its bodies.
 struct TraceLines {
@@ -27,10 +19,12 @@ TraceLines linesOf(const Document& document, const Trace& trace);
 
 /// Which op, and which value, of one side matches which of the other.
 ///
-/// In one document an op matches itself, or the one that a pass put in its place. The computations of two
-/// documents are aligned: op by op where they are of one file, else by signatures from strict to loose. Derived ops
-/// match where their origins do, by role, operand, output, symbol and which of several; a forward op
-/// that only runs again in the backward to that one there. An op without origin is aligned by signature. Deterministic;
+/// In one document an op matches itself, or the one that a pass put in its place. Of two documents the ops that stand
+/// alone (those of a computation; forward, loss and updates of a recording) are aligned: one by one where all are
+/// alike, else by signatures from strict to loose: op, module, line of code, literals, part of the run, where operands
+/// come from. Derived ops match where their origins do, by role, operand, output, symbol and which of several; a
+/// forward op that only runs again in the backward to that one there. An op without origin is aligned by signature.
+/// Inputs that have a name match by it; those of a recording that have none by the ops that read them. Deterministic;
 /// O(n log n).
 class OpPairs {
  public:
@@ -53,9 +47,16 @@ class OpPairs {
   void pair(BoundSymbolId left, BoundSymbolId right);
   void pairValues(ValueId left, ValueId right);
   void pairInputs(std::span<const ValueId> left, std::span<const ValueId> right);
+  /// Inputs that paired ops read at the same place.
+  void pairReadInputs();
+  bool isFreeInput(Side which, ValueId value) const;
+  bool isRecorded() const { return left_.parts && right_.parts; }
   void pairOneDocument(const Ops& left, const Ops& right);
+  /// Whether the two lists are alike op by op; pairs them then.
+  bool pairAlike(const Ops& left, const Ops& right);
   void pairComputations(const Ops& left, const Ops& right);
   void pairDerived(const Ops& left, const Ops& right);
+  void pairGroup(const Ops& left, const Ops& right);
   void pairRecomputed(const Ops& left, const Ops& right);
   /// Free ops of the two lists in order, by one signature after another: each aligns what those before it left between
   /// their matches.

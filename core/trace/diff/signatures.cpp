@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/trace/print/printer_comments.h"
+#include "core/trace/source.h"
 #include "core/trace/symbol.h"
 
 namespace retrograd {
@@ -33,10 +36,11 @@ void encode(const Document& document, const Argument& argument, std::string& tex
 
 }  // namespace
 
-Signatures::Signatures(const Document& left, const Document& right) {
+Signatures::Signatures(const DiffSide& left, const DiffSide& right) {
   for (auto side : bothSides) {
     auto& one = known(side);
-    one.document = side == Side::left ? &left : &right;
+    one.document = (side == Side::left ? left : right).document;
+    one.parts = (side == Side::left ? left : right).parts;
     one.symbols.assign(one.document->symbolCount(), -1);
     one.modules.assign(one.document->stringCount() + 1, -1);
     one.types.assign(one.document->metaCount(), -1);
@@ -72,6 +76,42 @@ std::int32_t Signatures::call(Side side, BoundSymbolId op) {
   if (grouped)
     for (auto n : pattern.returns) text += fmt::format(" >{}", n);
   return found->second = number(text);
+}
+
+std::int32_t Signatures::code(Side side, BoundSymbolId op) {
+  const auto* frame = shownFrame(sourceOf(document(side), op));
+  if (!frame) return -1;
+  const auto [found, isNew] = known(side).codes.try_emplace(frame->code, -1);
+  if (isNew) found->second = number("code " + frame->code);
+  return found->second;
+}
+
+std::int32_t Signatures::part(Side side, BoundSymbolId op) const {
+  const auto& parts = known_[side].parts;
+  return parts && static_cast<std::size_t>(op.index) < parts->size() ? (*parts)[op.index] : -1;
+}
+
+std::int32_t Signatures::flow(Side side, BoundSymbolId op) {
+  const auto& here = document(side);
+  std::vector<std::int32_t> from;
+  for (auto operand : here.operands(op)) {
+    if (!operand) {
+      from.push_back(-1);
+      continue;
+    }
+    const auto& value = here.value(operand);
+    if (value.producer) {
+      const auto outputs = here.outputs(value.producer);
+      from.push_back(symbol(side, value.producer));
+      from.push_back(static_cast<std::int32_t>(std::ranges::find(outputs, operand) - outputs.begin()));
+    } else {
+      const bool isNamed = value.kind == ValueKind::parameter || value.kind == ValueKind::buffer;
+      from.push_back(number(fmt::format("input {} {}", static_cast<int>(value.kind),
+                                        isNamed ? here.text(value.name) : std::string_view())));
+      from.push_back(-1);
+    }
+  }
+  return together(from);
 }
 
 std::int32_t Signatures::type(Side side, ValueId value) {

@@ -1,0 +1,92 @@
+"""Recordings of two commits: which ops are paired, and which differ (Q1)."""
+import json
+import subprocess
+import sys
+import tempfile
+import textwrap
+from pathlib import Path
+
+from support import PROGRAM, unittest
+
+# Two versions of one training script: VERSION's statements differ from A's in one place.
+SCRIPT = """
+import sys
+import torch
+import torch.nn.functional as F
+import retrograd
+
+VERSION, OUT = sys.argv[1:3]
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = torch.nn.Linear(8, 8), torch.nn.Linear(8, 8), torch.nn.Linear(8, 3)
+        self.norm = torch.nn.LayerNorm(8, eps=1e-3 if VERSION == "eps" else 1e-5)
+
+    def forward(self, x):
+        h = F.relu(self.a(x))
+        if VERSION == "scaled":
+            h = h * 1.01
+        h = self.norm(F.relu(self.b(h)))
+        if VERSION == "cast":
+            h = h.bfloat16().float()
+        if VERSION != "unmasked":
+            h = h.masked_fill(h < -1, 0)
+        return self.c(h)
+
+
+torch.manual_seed(0)
+model = Model()
+optimizer = torch.optim.SGD(model.parameters(), 0.2 if VERSION == "rate" else 0.1)
+x, y = torch.randn(6, 8), torch.tensor([0, 1, 2, 0, 1, 2])
+if VERSION == "fewer":
+    x, y = x[:4], y[:4]
+with retrograd.record(OUT, model=model, optimizer=optimizer):
+    for step in range(2):
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+"""
+
+
+@unittest.skipUnless(PROGRAM, "RETROGRAD names no program")
+class Pairs(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.script = Path(cls.folder.name) / "train.py"
+        cls.script.write_text(textwrap.dedent(SCRIPT))
+        cls.made = {}
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def recorded(self, version):
+        if version not in self.made:
+            out = Path(self.folder.name) / version
+            subprocess.run([sys.executable, self.script, version, out], check=True, capture_output=True)
+            self.made[version] = out
+        return self.made[version]
+
+    def json(self, command, a, b):
+        done = subprocess.run([PROGRAM, command, self.recorded(a), self.recorded(b), "--format", "json"], capture_output=True, text=True)
+        self.assertIn(done.returncode, (0, 1), done.stderr)
+        return done.returncode, json.loads(done.stdout)
+
+    def line_of(self, text):
+        return f"train.py:{[text in line for line in SCRIPT.splitlines()].index(True) + 1} in forward"
+
+    def test_diff_names_the_op_that_was_inserted_with_its_line(self):
+        code, found = self.json("diff", "A", "scaled")
+        self.assertEqual(code, 1)
+        added = [row["b"] for row in found["rows"] if row["kind"] == "only_b"]
+        self.assertEqual(len(added), 4, added)  # in two steps, forward and backward
+        self.assertIn("aten.mul.Tensor", added[0]["text"])
+        self.assertEqual(added[0]["source"], self.line_of("h * 1.01"))
+        self.assertEqual(found["counts"]["only_a"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
