@@ -1,0 +1,37 @@
+"""What the sweep found, as text."""
+
+import json
+
+
+def read(path):
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def text(records):
+    total = {key: sum(one[key] for one in records) for key in ("calls", "raises", "unstable")}
+    differ = [(one["case"], call, what) for one in records for call, what in one["differ"].items()]
+    lines = [
+        f"{len(records)} cases, {total['calls']:,} calls: {len(differ)} differ with the recorder; {total['raises']} raise, with it and without; "
+        f"{total['unstable']} differ from run to run without it; {sum('not made' in one for one in records)} not made"
+    ]
+    lines += [f"  {case}, {call}: {what}" for case, call, what in differ]
+    return "\n".join(lines)
+
+
+def page(records):
+    import torch
+
+    kinds = {}
+    for one in records:
+        kind = one["case"].split(", ")[1] if ", " in one["case"] else one["case"]
+        found = kinds.setdefault(kind, [0, 0, 0, 0])
+        for place, value in enumerate((1, one["calls"], len(one["differ"]), one["unstable"])):
+            found[place] += value
+    head = ["| kind | cases | calls | differ | differ without the recorder, too |", "| --- | ---: | ---: | ---: | ---: |"]
+    rows = [f"| {kind} | " + " | ".join(f"{value:,}" for value in found) + " |" for kind, found in kinds.items()]
+    first, *differ = text(records).splitlines()
+    made = [f"- {one['case']}: {one['not made'].splitlines()[0]}" for one in records if "not made" in one]
+    parts = [f"PyTorch {torch.__version__}. {first}.", "", *head, *rows, ""]
+    parts += ["Differ:", "", *(f"- {line.strip()}" for line in differ), ""] if differ else []
+    parts += ["Not made:", "", *made, ""] if made else []
+    return "\n".join(parts)
