@@ -25,9 +25,10 @@ def _name(function: Any) -> str:
     return str(getattr(function, "__qualname__", getattr(function, "__name__", type(function).__name__)))
 
 
-def nodes_behind(outputs: Iterable[torch.Tensor]) -> Iterator[Any]:
-    """The nodes of autograd that led to `outputs`, each once."""
-    waiting = [output.grad_fn for output in outputs if output.grad_fn is not None]
+def nodes_behind(outputs: Iterable[Any]) -> Iterator[Any]:
+    """The nodes of autograd that led to `outputs` (tensors or edges of the graph), each once."""
+    begin = [output.grad_fn if isinstance(output, torch.Tensor) else output.node for output in outputs]
+    waiting = [node for node in begin if node is not None]
     seen: set[Any] = set(waiting)
     while waiting:
         node: Any = waiting.pop()

@@ -58,7 +58,7 @@ def hashed(tensor: torch.Tensor) -> Optional[torch.Tensor]:
         return torch.zeros((), dtype=torch.int64, device=tensor.device)
     if not plain.is_contiguous() or plain.untyped_storage().data_ptr() % 8 or plain.storage_offset() * plain.element_size() % 8:
         plain = plain.clone(memory_format=torch.contiguous_format)
-    raw = plain.reshape(-1).view(torch.uint8) if plain.dtype != torch.uint8 else plain.reshape(-1)
+    raw = bytes_in_order(plain)
     whole = size // 8 * 8
     words = raw[:whole].view(torch.int64)
     keys = _table(_keys, raw.device, 0, _BLOCK)
@@ -75,6 +75,11 @@ def hashed(tensor: torch.Tensor) -> Optional[torch.Tensor]:
         sums = torch.mv(words[: blocks * _BLOCK].view(blocks, _BLOCK), keys) if raw.device.type == "cpu" else (words[: blocks * _BLOCK].view(blocks, _BLOCK) * keys).sum(1)
         total = total + _dot(sums, block_keys[:blocks])
     return total + signed(size * _of_bytes)
+
+
+def bytes_in_order(plain: torch.Tensor) -> torch.Tensor:
+    """The bytes of a contiguous tensor, which they share."""
+    return plain.as_strided((plain.numel(),), (1,)).view(torch.uint8)  # a dimension of size 1 has any stride
 
 
 def _dot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

@@ -6,7 +6,7 @@ from typing import Any, Iterator, Mapping, Optional, Sequence
 import torch
 
 from ._folder import first_line, text_of
-from ._hash import hashed
+from ._hash import bytes_in_order, hashed
 from ._links import Repeatable
 from ._recorder_state import FLUSH_EVERY, RecorderState
 from ._stream import describable, plain
@@ -20,6 +20,7 @@ _LEAVES_UNWRITTEN = frozenset((  # ops that make memory, or more of it, and writ
     "aten._empty_affine_quantized", "aten._empty_per_channel_affine_quantized", "aten.empty", "aten.empty_like", "aten.empty_permuted", "aten.empty_quantized",
     "aten.empty_strided", "aten.new_empty", "aten.new_empty_strided", "aten._resize_output", "aten._resize_output_", "aten.resize", "aten.resize_", "aten.resize_as", "aten.resize_as_",
 ))
+WHOLE = "node."  # in the names of nodes of autograd that ran whole
 _OWN_OPS = ("aten.", "prims.", "_c10d_functional.wait_tensor")  # that any reader with LibTorch has
 _WORKSPACES = {"aten.mkldnn_rnn_layer.default": 3, "aten._cudnn_rnn.default": 3, "aten._ctc_loss.default": 1, "aten._ctc_loss.Tensor": 1}  # a result whose bytes are in part nobody's: for their own backward alone
 
@@ -41,7 +42,7 @@ class Op:
             mode.look(tensor, self.stack)
         name = str(function)
         self.is_op = isinstance(function, torch._ops.OpOverload)
-        self.name = name if self.is_op else f"higher_order.{name}"
+        self.name = name if self.is_op or name.startswith(WHOLE) else f"higher_order.{name}"
         self.record: dict[str, Any] = {"k": "op", "n": mode.recording.ops, "op": self.name}
         self.record["in"] = [plain(value, lambda one: mode.tensor(one, True)) for value in args]
         keyed = {key: plain(value, lambda one: mode.tensor(one, True)) for key, value in kwargs.items()}
@@ -113,14 +114,13 @@ class Op:
             mode.note(f"the recording ends after {mode.recording.ops} ops (Limits.ops)")
 
     def _opaque(self, tensors: Sequence[torch.Tensor]) -> None:
-        self.record["opaque"] = ("a higher-order op" if not self.is_op else "an argument that no reader can make" if self.name.startswith(_OWN_OPS)
+        self.record["opaque"] = ("PyTorch computes it otherwise while its ops are seen, so it ran whole" if self.name.startswith(WHOLE) else "a higher-order op" if not self.is_op else "an argument that no reader can make" if self.name.startswith(_OWN_OPS)
                                  else "an op of a library, which a reader may not have")
         names = []
         for place, tensor in enumerate(tensors):
             name = f"v{self.record['n']}.{place}"
             if tensor.layout == torch.strided and not self.collective:
-                raw = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous().reshape(-1)
-                self.mode.stream.data.add(name, raw.clone().view(torch.uint8) if raw.numel() else torch.empty(0, dtype=torch.uint8))
+                self.mode.stream.data.add(name, bytes_in_order(tensor.detach().resolve_conj().resolve_neg().cpu().clone(memory_format=torch.contiguous_format)))
             names.append(name)
         self.record["values"] = names
 

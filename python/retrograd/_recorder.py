@@ -8,6 +8,8 @@ import torch
 from torch.utils import _python_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from ._aside import Aside
+from ._called import as_called
 from ._folder import first_line, text_of
 from ._recorded_op import Op
 from ._recorder_state import Recorded, RecorderState
@@ -32,6 +34,7 @@ class Recorder(RecorderState, TorchDispatchMode):  # type: ignore[no-untyped-cal
         self.on = False
         self._lock = threading.RLock()
         self._hooks: list[Any] = []
+        self._aside = Aside(self, self)
 
     def start(self) -> None:
         from torch.nn.modules import module as modules
@@ -39,12 +42,14 @@ class Recorder(RecorderState, TorchDispatchMode):  # type: ignore[no-untyped-cal
         self.on = True
         self._hooks = [modules.register_module_forward_pre_hook(self.where.enter_module), modules.register_module_forward_hook(self.where.leave_module, always_call=True)]
         self.links.begin(self.where.thread())
+        self._aside.start()
         self.__enter__()  # type: ignore[no-untyped-call]
 
     def stop(self) -> None:
         self.on = False
         for hook in self._hooks:
             hook.remove()
+        self._aside.stop()
         take_off(self)
 
     def finish(self, error: Optional[str]) -> None:
@@ -59,24 +64,34 @@ class Recorder(RecorderState, TorchDispatchMode):  # type: ignore[no-untyped-cal
             return NotImplemented  # a subclass (DTensor, FakeTensor): what it does within is seen
         if not self.on or self.full or getattr(function, "namespace", "") in ("profiler", "prim"):
             return function(*args, **kwargs)
-        with self._lock:
-            try:
-                op = Op(self, function, args, kwargs)
-            except Exception as error:
-                self.fail(error)
-                return function(*args, **kwargs)
+        op = self.begin(function, args, kwargs)
+        if op is None:
+            return function(*args, **kwargs)
         try:
-            result = function(*args, **kwargs)
+            with as_called(function):
+                result = function(*args, **kwargs)
         except Exception as error:
             with self._lock:
                 op.raised(error)
             raise
+        self.ended(op, result)
+        return result
+
+    def begin(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Optional[Op]:
+        """Before an op, or a node that runs whole; None after an error of the recorder."""
         with self._lock:
             try:
-                op.done(result)
+                return Op(self, function, args, kwargs) if not self.full else None
             except Exception as error:
                 self.fail(error)
-        return result
+                return None
+
+    def ended(self, op: Op, made: Any) -> None:
+        with self._lock:
+            try:
+                op.done(made)
+            except Exception as error:
+                self.fail(error)
 
     def fail(self, error: Exception) -> None:
         """An error of the recorder must not end a training run."""

@@ -8,6 +8,7 @@ from typing import Any, Iterable, Iterator, Mapping, Optional, Protocol, Sequenc
 
 import torch
 
+from ._called import casting
 from ._folder import Limits
 from ._hash import hashed, text
 from ._links import Links, Repeats
@@ -223,7 +224,7 @@ class RecorderState:
 
     def change_modes(self, place: Place) -> None:
         """Writes the modes that follow, where they are others, and the begin of a backward."""
-        autocast = {kind: str(torch.get_autocast_dtype(kind)).removeprefix("torch.") for kind in ("cpu", "cuda") if torch.is_autocast_enabled(kind)}
+        autocast = {kind: str(torch.get_autocast_dtype(kind)).removeprefix("torch.") for kind in casting()}
         modes = {"grad": torch.is_grad_enabled(), "inference": torch.is_inference_mode_enabled(), "autocast": autocast, "phase": place.phase}
         within = place.node is not None
         if within and not self._in_backward:

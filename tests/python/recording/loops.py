@@ -148,6 +148,7 @@ def with_writes(x, w):
 
 
 CUSTOM = {"custom op": mixed, "nested custom op": lambda x, w: nested(x.detach(), w.detach()) @ w.t(), "custom op that writes": with_writes,
+          "affine_grid": lambda x, w: nn.functional.affine_grid(w[:4].reshape(4, 2, 3), (4, 1, 3, 3), align_corners=False) * x.sum(),
           "Function": Own.apply, "Function with custom_fwd": OwnCast.apply,
           "checkpoint": lambda x, w: torch.utils.checkpoint.checkpoint(lambda a, b: (a @ b).tanh().prod(-1), x, w, use_reentrant=False),
           "reentrant checkpoint": lambda x, w: torch.utils.checkpoint.checkpoint(lambda a, b: (a @ b).tanh().prod(-1), x, w, use_reentrant=True),

@@ -55,14 +55,14 @@ def wanted(options):
     import sweep
 
     found = [(name, case) for name, case in sweep.cases() if not options.only or any(word in name for word in options.only)]
-    return found[options.seed % 7 :: len(found) // FEW] if options.few else found
+    return found[options.seed % 7 :: max(1, len(found) // FEW)] if options.few else found
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, default=TOP / "build/recording", help="where results are")
     parser.add_argument("--fresh", action="store_true", help="starts over")
-    parser.add_argument("--few", action="store_true", help=f"about {FEW} cases of few samples")
+    parser.add_argument("--few", action="store_true", help=f"about {FEW} cases")
     parser.add_argument("--seed", type=int, default=0, help="which few")
     parser.add_argument("--samples", type=int, default=8, help="most samples of an op")
     parser.add_argument("--only", nargs="*", help="cases whose name has one of these words")
@@ -76,14 +76,13 @@ def main():
     done = {one["case"]: one for one in report.read(results)}
     cases = wanted(options)
     left = [(name, case) for name, case in cases if name not in done]
-    most = 2 if options.few else options.samples
 
     def keep(record):
         with open(results, "a") as file:
             file.write(json.dumps(record) + "\n")
 
     while left:
-        child(lambda: [keep(compared(name, case, most)) for name, case in left])
+        child(lambda: [keep(compared(name, case, options.samples)) for name, case in left])
         done = {one["case"]: one for one in report.read(results)}
         left = [(name, case) for name, case in left if name not in done]
         if left:  # the process ended within the first that is left
@@ -93,7 +92,7 @@ def main():
     print(report.text(records))
     if options.report:
         options.report.write_text(report.page(records))
-    return 1 if any(one["differ"] for one in records) else 0
+    return 1 if report.wrong(records) else 0
 
 
 if __name__ == "__main__":

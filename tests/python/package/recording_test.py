@@ -1,0 +1,68 @@
+"""K19: recording changes nothing. A few of the cases that scripts/check-recording compares; all of them take half an hour."""
+import contextlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from support import PROGRAM, InFolder, retrograd, run, told, torch, unittest
+
+SWEEP = Path(__file__).resolve().parent.parent / "recording" / "main.py"
+
+
+class Recording(InFolder):
+    def swept(self, *arguments):
+        done = subprocess.run([sys.executable, SWEEP, "--samples", "2", "--folder", self.folder / "swept", *arguments], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn(": 0 differ with the recorder; ", done.stdout)
+
+    def test_K19_a_few_cases_of_each_kind(self):
+        self.swept("--few", "--seed", "1")
+
+    def test_K19_what_was_seen_to_differ(self):
+        self.swept("--only", "custom ops", "prod, float32", "prod, autocast", "masked_fill, float32", "linalg.det, float32", "linalg.eig, autocast", "ormqr, float32", "bilinear, autocast",
+                   "linalg.polar, autocast", "pinverse, complex", "corrcoef, complex", "scalers", "optimizers")
+
+    def recorded(self, path, step):
+        with told(), retrograd.record(path):
+            step()
+        return json.loads((Path(path) / "retrograd.json").read_text()), [json.loads(line) for line in (Path(path) / "ops.jsonl").read_text().splitlines()]
+
+    def test_K19_a_node_that_asks_whether_ops_are_seen_is_recorded_whole(self):
+        x = torch.randn(3, 4, requires_grad=True)
+        _, records = self.recorded("whole", lambda: (x.sin().prod(-1) * 2).sum().backward())
+        whole = next(one for one in records if one.get("op") == "node.ProdBackward1")
+        self.assertIn("ran whole", whole["opaque"])
+        forward = next(one for one in records if one.get("op") == "aten.prod.dim_int")
+        self.assertEqual(whole["of"], forward["n"])
+        if PROGRAM:
+            code, text = run("check", "whole")
+            self.assertEqual(code, 0, text)
+            self.assertIn("node.ProdBackward1", text)
+
+    def test_K19_an_error_in_such_a_node_leaves_the_recorder_on(self):
+        def step():
+            x = torch.eye(3, requires_grad=True)
+            vectors = torch.linalg.eig(x + torch.tensor([[0.0, 1, 0], [-1, 0, 0], [0, 0, 0]]))[1]
+            with contextlib.suppress(RuntimeError):
+                vectors.real.sum().backward()
+            torch.ones(2, requires_grad=True).prod().cos().backward()
+
+        _, records = self.recorded("raised", step)
+        self.assertTrue([one for one in records if one.get("op") == "aten.cos.default"])
+        self.assertTrue([one for one in records if one.get("op") == "node.ProdBackward0"])
+
+    def test_K19_autocast_is_recorded_as_it_was_where_an_op_was_called(self):
+        def step():
+            x = torch.randn(4, 4, requires_grad=True)
+            with torch.autocast("cpu", torch.bfloat16):
+                y = x @ x
+            y.sum().backward()
+
+        _, records = self.recorded("cast", step)
+        self.assertEqual([one["autocast"] for one in records if one["k"] == "mode"][:3:2], [{}, {}])
+        self.assertIn({"cpu": "bfloat16"}, [one["autocast"] for one in records if one["k"] == "mode"])
+
+
+if __name__ == "__main__":
+    unittest.main()
