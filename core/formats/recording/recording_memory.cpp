@@ -152,13 +152,16 @@ ValueId StreamReader::define(std::int64_t number) {
   auto& row = tensor(number);
   if (row.storage < 0) return row.current = makeValue(row.meta, {});
   auto& memory = storage(row.storage);
-  row.current = makeValue(row.meta, memory.id);
+  // What autograd makes on its way back, such as the transpose of a transposed weight, is not what the loop reads next.
+  const bool keepsMeaning = isAside_ && row.current && document_.value(row.current).version == writesTo(memory.id);
+  const auto made = makeValue(row.meta, memory.id);
+  if (!keepsMeaning) row.current = made;
   if (!memory.base) {
-    memory.base = row.current;
+    memory.base = made;
     memory.made = true;
   }
   memory.latest = row.current;
-  return row.current;
+  return made;
 }
 
 Computation StreamReader::computation(ModelFile& file) {

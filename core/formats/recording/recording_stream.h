@@ -123,7 +123,8 @@ class StreamReader {
   SourceStackId here_;
   bool gradMode_ = true, begun_ = false, ended_ = false;
   bool backwardBegan_ = false, awaitsLoss_ = false;
-  StepOp current_;  ///< phase, step and backward of the ops that follow
+  bool isAside_ = false;  ///< the op is a backward's, and has no node of its own
+  StepOp current_;        ///< phase, step and backward of the ops that follow
 };
 
 }  // namespace retrograd::recording

@@ -97,6 +97,6 @@ std::string reportLine(const CheckReport& report);
 std::vector<std::string> reportDetails(const CheckReport& report, bool brief);
 /// An entry of the JSON report (docs/check.schema.json).
 nlohmann::ordered_json toJson(const CheckReport& report);
-CheckReport reportFromJson(const nlohmann::ordered_json& json);
+CheckReport checkReportFromJson(const nlohmann::ordered_json& json);
 
 }  // namespace retrograd

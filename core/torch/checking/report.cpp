@@ -148,7 +148,7 @@ OrderedJson toJson(const CheckReport& report) {
   return json;
 }
 
-CheckReport reportFromJson(const OrderedJson& json) {
+CheckReport checkReportFromJson(const OrderedJson& json) {
   CheckReport report{.name = json.at("name").get<std::string>()};
   const auto status = json.at("status").get<std::string>();
   for (std::size_t i = 0; i < statusNames.size(); ++i)

@@ -84,7 +84,7 @@ class Worker {
     }
     const auto line = std::move(lines_.front());
     lines_.pop_front();
-    return reportFromJson(nlohmann::ordered_json::parse(line));
+    return checkReportFromJson(nlohmann::ordered_json::parse(line));
   }
   const std::string& why() const { return why_; }
 

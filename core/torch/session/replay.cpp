@@ -22,6 +22,7 @@ namespace retrograd {
 namespace {
 
 constexpr std::size_t mostNamed = 10;
+constexpr auto aView = "a view, whose memory another result holds";
 
 std::string withoutBuild(const std::string& version) { return version.substr(0, version.find('+')); }
 
@@ -69,7 +70,8 @@ class Comparison final : public RunFollower {
   void begins(const std::vector<std::pair<ValueId, c10::IValue>>& given) override {
     for (auto* one : beside_) one->begins(given);
     for (const auto& [id, value] : given)
-      if (value.isTensor() && isWeight(id)) judge(value.toTensor(), nameOf(id) + " as the step began");
+      if (value.isTensor() && isWeight(id))
+        judge(value.toTensor(), nameOf(id), nameOf(id) + " as the step began", isBuffer(id));
   }
 
   void ran(std::size_t position, const Evaluator& evaluator, const OpMeasure& measure) override {
@@ -78,6 +80,7 @@ class Comparison final : public RunFollower {
     const auto& recorded = recording_.op(op);
     if (recorded.opaque) {
       result_.notRun.push_back(op);
+      result_.notCompared["the recorded values, of an op that nobody can run"] += document_.outputs(op).size();
       unwritten_.putRecorded(op);
     } else {
       ++result_.ran;
@@ -87,26 +90,17 @@ class Comparison final : public RunFollower {
     for (const auto output : document_.outputs(op))
       if (std::ranges::find(recording_.losses, output) != recording_.losses.end())
         if (const auto tensor = evaluator.tensorOrNone(output); tensor.defined())
-          judge(tensor, fmt::format("the loss of step {}", recorded.step));
+          judge(tensor, "loss", fmt::format("the loss of step {}", recorded.step));
     if (position + 1 == analysis_.joint.ops.size() && !hasUpdate_)
       for (const auto& [name, gradient] : recording_.gradients)
         if (const auto tensor = evaluator.tensorOrNone(gradient); tensor.defined() && tensor.layout() == at::kStrided)
-          judge(tensor, "the gradient of " + name);
+          judge(tensor, name, "the gradient of " + name);
     for (const auto operand : writtenOperands(document_, op)) {
       const auto storage = document_.value(operand).storage;
       if (!storage || lastWrite_[storage] != static_cast<std::int64_t>(position) || !isWeight(operand)) continue;
       if (const auto tensor = evaluator.tensorOrNone(operand); tensor.defined())
-        judge(tensor, nameOf(operand) + " after its last update");
+        judge(tensor, nameOf(operand), nameOf(operand) + " after its last update", isBuffer(operand));
     }
-  }
-
-  /// What is known once all ran.
-  void finish() {
-    const auto& without = recording_.withoutGradient;
-    if (without.empty()) return;
-    result_.unsound.push_back(fmt::format("{} of {} parameters given to the optimizer got no gradient: {}{}",
-                                          without.size(), recording_.optimized.size(), without.front(),
-                                          without.size() > 1 ? ", ..." : ""));
   }
 
  private:
@@ -122,18 +116,25 @@ class Comparison final : public RunFollower {
 
   std::string nameOf(ValueId id) const {
     const auto* name = recordedName(id);
-    return name ? name->role + " " + name->name : document_.displayName(id);
+    return name ? name->name : document_.displayName(id);
   }
 
-  void judge(const at::Tensor& tensor, const std::string& what) {
+  bool isBuffer(ValueId id) const {
+    const auto* name = recordedName(id);
+    return name && name->role == "buffer";
+  }
+
+  void judge(const at::Tensor& tensor, const std::string& subject, const std::string& what, bool mayBeMask = false) {
     if (!tensor.is_floating_point() && !tensor.is_complex()) return;
     if (!hasBadNumber(tensor)) return;
     const auto statistics = computeStatistics(tensor);
-    const auto* isBuffer = what.starts_with("buffer ") ? "" : nullptr;
-    if (isBuffer && statistics.nan == 0 && !(statistics.max > 0)) return;  // a mask
+    if (mayBeMask && statistics.nan == 0 && !(statistics.max > 0)) return;
     if (!judged_.insert(what).second) return;
-    result_.unsound.push_back(fmt::format("{} has {} NaN and {} infinities among {} elements", what, statistics.nan,
-                                          statistics.inf, tensor.numel()));
+    result_.unhealthy.push_back({.by = Producer::health,
+                                 .kind = "not-finite",
+                                 .subject = subject,
+                                 .sentence = fmt::format("{} has {} NaN and {} infinities among {} elements", what,
+                                                         statistics.nan, statistics.inf, tensor.numel())});
   }
 
   void lookAtGradients(BoundSymbolId op, const StepOp& recorded, const Evaluator& evaluator) {
@@ -142,12 +143,25 @@ class Comparison final : public RunFollower {
       if (!name || name->role != "gradient" || !gradientsRead_.emplace(recorded.step, name->name).second) continue;
       const auto tensor = evaluator.tensorOrNone(operand);
       if (!tensor.defined() || tensor.layout() != at::kStrided) continue;
-      judge(tensor, fmt::format("the gradient of {} in step {}", name->name, recorded.step));
+      judge(tensor, name->name, fmt::format("the gradient of {} in step {}", name->name, recorded.step));
       const bool isZero = tensor.numel() > 0 && computeStatistics(tensor).zeros == tensor.numel();
       if (isZero && zeroGradients_.insert(name->name).second)  // said of its first such step
-        result_.notes.push_back(
-            fmt::format("the gradient of {} is zero everywhere in step {}", name->name, recorded.step));
+        addZero(name->name, recorded.step);
     }
+  }
+
+  void addZero(const std::string& parameter, std::int32_t step) {
+    const auto sentence = fmt::format("the gradient is zero everywhere in step {}", step);
+    const auto same = std::ranges::find(result_.unhealthy, sentence, &Claim::sentence);
+    if (same != result_.unhealthy.end()) {
+      same->parameters.push_back(parameter);
+      return;
+    }
+    result_.unhealthy.push_back({.by = Producer::health,
+                                 .severity = Severity::note,
+                                 .kind = "zero-gradient",
+                                 .sentence = sentence,
+                                 .parameters = {parameter}});
   }
 
   std::string causeOf(BoundSymbolId op) const {
@@ -159,12 +173,19 @@ class Comparison final : public RunFollower {
   }
 
   void compare(BoundSymbolId op, const StepOp& recorded, const Evaluator& evaluator) {
-    if (leavesUninitialised(document_, op)) return unwritten_.leave(op);
+    if (leavesUninitialised(document_, op)) {
+      result_.notCompared["memory that nobody has written yet"] += document_.outputs(op).size();
+      return unwritten_.leave(op);
+    }
     const bool readsUnwritten = unwritten_.isReadBy(op);
+    if (recorded.checkCount == 0 && recorded.number >= 0) countWithoutHash(op);
     for (const auto& check : std::span(recording_.checks).subspan(recorded.checksBegin, recorded.checkCount)) {
       unwritten_.grow(check.value);
       const auto tensor = evaluator.tensorOrNone(check.value);
-      if (!check.hash || !tensor.defined()) continue;
+      if (!check.hash || !tensor.defined()) {
+        ++result_.notCompared[isView(op) ? aView : "a kernel's workspace, or a view of what another op made"];
+        continue;
+      }
       ++result_.compared;
       const bool isSame = recordedHashOf(tensor) == *check.hash;
       const bool isChance = !isSame && readsUnwritten;
@@ -172,6 +193,15 @@ class Comparison final : public RunFollower {
       if (isChance) ++result_.afterUninitialized;
       else if (!isSame) differs(op, check.value);
     }
+  }
+
+  bool isView(BoundSymbolId op) const { return (document_.boundSymbol(op).effects & effect::view) != 0; }
+
+  void countWithoutHash(BoundSymbolId op) {
+    const auto outputs = document_.outputs(op);
+    const auto tensors = std::ranges::count_if(outputs, [&](ValueId v) { return v && document_.isTensor(v); });
+    if (tensors > 0) result_.notCompared[isView(op) ? aView : "an alias of what another op made"] += tensors;
+    else ++result_.notCompared["a number, which other results depend on"];
   }
 
   void differs(BoundSymbolId op, ValueId value) {
@@ -210,7 +240,6 @@ ReplayResult replay(const std::shared_ptr<const Analysis>& analysis, const Progr
     result.stopped = error.what();
     if (session) result.stoppedAt = session->opAt(session->position());
   }
-  if (result.stopped.empty()) comparison.finish();
   return result;
 }
 

@@ -1,12 +1,14 @@
 #pragma once
 // Whether a recorded step gives the recorded bits when it runs again.
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "core/base/progress.h"
 #include "core/derivation/analysis.h"
+#include "core/judge/claim.h"
 
 namespace retrograd {
 
@@ -30,9 +32,9 @@ struct ReplayResult {
   std::vector<BoundSymbolId> notRun;    ///< that nobody can run: their values are the recorded ones
   std::string stopped;                  ///< the error of the op that could not run; empty: all ran
   BoundSymbolId stoppedAt;
-  std::vector<std::string> notComparable;  ///< why hashes of this machine need not be those of the recorder's
-  std::vector<std::string> unsound;        ///< NaN and the like where they reach the loss, an update, a weight
-  std::vector<std::string> notes;
+  std::vector<std::string> notComparable;          ///< why hashes of this machine need not be those of the recorder's
+  std::map<std::string, std::size_t> notCompared;  ///< results without a hash to compare: how many, by the reason
+  std::vector<Claim> unhealthy;  ///< NaN and the like where they reach the loss, an update, a weight; notes on zeros
 };
 
 /// Runs the recorded step again from its inputs, op by op, and compares each hash. Numbers that are not finite are

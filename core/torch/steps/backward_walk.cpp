@@ -86,6 +86,9 @@ void BackwardWalk::run() {
   index();
   for (auto i = span_.last + 1; i-- > 0;) visit(i);
   for (const auto& [parameter, parts] : leaves_) finish(parameter);
+  for (const auto& [parameter, positions] : accumulated_)
+    if (!leaves_.contains(parameter))
+      opinion_.notJudged.try_emplace(parameter, "no derivative of the recorded forward leads to it");
   for (auto i = span_.begin; i <= span_.last; ++i) hookWrote(i);
 }
 
@@ -248,7 +251,8 @@ void BackwardWalk::blame(const Parts& parts, const Candidate& candidate, ValueId
   for (const auto& part : parts)
     if (!guilty && !part.sure) guilty = &part;
   if (!guilty) {
-    ++opinion_.notCompared;
+    opinion_.notCompared.push_back(
+        {document_.value(value).producer, value, "it is not the derivative, and no op alone explains it"});
     return;
   }
   at::Tensor actual = candidate.tensor, expected;
@@ -292,7 +296,8 @@ at::Tensor BackwardWalk::settle(const Parts& parts, std::vector<Candidate>& cand
   if (closest == candidates.size()) return sum;
   const auto candidate = candidates[closest];
   if (isTainted(value, position)) {
-    ++opinion_.notCompared;
+    opinion_.notCompared.push_back(
+        {document_.value(value).producer, value, "its memory was written by way of another view"});
   } else {
     ++opinion_.compared;
     blame(parts, candidate, value);
@@ -321,8 +326,7 @@ void BackwardWalk::derive(std::size_t position, const std::vector<at::Tensor>& c
   for (const auto operand : operands) wanted.push_back(trained_.has(operand));
   const auto found = derivatives_.of(op, *tensors, wanted, cotangents);
   if (!found) {
-    ++opinion_.notCompared;
-    if (opinion_.notes.size() < 5) opinion_.notes.push_back(derivatives_.refusal());
+    opinion_.notCompared.push_back({op, {}, derivatives_.refusal()});
     return;
   }
   double terms = 1;

@@ -57,7 +57,7 @@ void BackwardWalk::goOnWithoutOps(std::size_t position, const std::vector<at::Te
   for (const auto operand : operands) wanted.push_back(trained_.has(operand));
   const auto found = derivatives_.of(ops_[position], *values_.at(position), wanted, cotangents);
   if (!found) {
-    ++opinion_.notCompared;
+    opinion_.notCompared.push_back({ops_[position], {}, derivatives_.refusal()});
     return;
   }
   if (found->passes) {
@@ -82,7 +82,10 @@ void BackwardWalk::finish(const std::string& parameter) {
       if (part.cut) addCut(kindOf(part.cut), part.cut, {}, part.tensor, leafValues_[parameter]);
     return;
   }
+  const auto before = opinion_.compared;
   settle(parts, candidates, leafValues_[parameter], span_.last);
+  if (opinion_.compared > before) opinion_.judged.insert(parameter);
+  else opinion_.notJudged.try_emplace(parameter, "no derivative of the recorded forward leads to it");
 }
 
 /// A hook that runs after accumulation writes into `.grad`.
@@ -126,10 +129,13 @@ void BackwardWalk::addCut(GradientCut::Kind kind, BoundSymbolId op, const at::Te
   cut.parameters = trained_.behind(value);
   if (!actual.defined()) {
     cut.factor = 0;
+    cut.deviation = cut.scale = expected.defined() ? largestOf(expected) : 0;
   } else {
     double average = 0;
     cut.factor = factorOf(actual, expected, average);
     const auto found = difference(copyOut(actual), copyOut(expected), true);
+    cut.deviation = found.deviation;
+    cut.scale = found.scale;
     cut.nonFinite = hasBadNumber(actual) && !hasBadNumber(expected);
     if (!cut.factor)
       cut.off = found.failure.empty() ? fmt::format(

@@ -9,8 +9,8 @@
 
 namespace retrograd {
 
-/// What a second opinion on a recorded step finds, for the window: faults and cuts of gradients, the first update that
-/// is not finite, steps that a scaler skipped. Runs the step. Throws Error(cancelled).
+/// The claims of the report on a recorded step (step_report.h), the worst first, for the window. Runs the step. Throws
+/// Error(cancelled).
 std::vector<Finding> judgeStep(const std::shared_ptr<const Analysis>& analysis, const Progress& progress = {});
 
 /// Numbers of the last update of each parameter, by its name. Runs the step. Throws Error(cancelled).

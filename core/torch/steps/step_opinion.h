@@ -1,6 +1,8 @@
 #pragma once
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,21 +24,27 @@ struct GradientCut {
   std::string line;              ///< "train.py:12 in backward"
   std::optional<double> factor;  ///< how many times the derivative the recorded gradient is; none: not one number
   std::string off;               ///< without a factor: "off by 0.2, largest element 1.1"
+  double deviation = 0;          ///< of the element that is off most
+  double scale = 0;              ///< of the largest element of the derivative
   std::string because;           ///< what is known of the cause
   bool nonFinite = false;        ///< NaN or infinite where the derivative is finite
   std::int32_t backward = 0;     ///< counted in the recording
   std::vector<std::string> parameters;  ///< whose gradients go through it, by name
 };
-std::string_view name(GradientCut::Kind kind);
-/// "`MyGelu`: 0.59 times the derivative; train.py:12 in backward; behind it: first.weight and 3 more"
-std::string describe(const GradientCut& cut);
+/// A gradient of the recorded backward that could not be compared.
+struct NotCompared {
+  BoundSymbolId op;  ///< of the forward, whose derivative it would be; none for a parameter's own
+  ValueId value;     ///< whose gradient it is; none: of all that the op read
+  std::string why;
+};
 
 /// Retrograd's own derivatives of the recorded forward, compared with the gradients that the recorded backward gave.
 struct StepOpinion {
-  std::size_t compared = 0;        ///< gradients
-  std::size_t notCompared = 0;     ///< ops whose gradients could not be compared
-  std::vector<GradientCut> cuts;   ///< in the order of the backward
-  std::vector<std::string> notes;  ///< why some were not compared
+  std::size_t compared = 0;                      ///< gradients
+  std::vector<NotCompared> notCompared;          ///< in the order of the backward
+  std::vector<GradientCut> cuts;                 ///< in the order of the backward
+  std::set<std::string> judged;                  ///< parameters whose gradient was compared
+  std::map<std::string, std::string> notJudged;  ///< parameters whose gradient was not, or goes through one, and why
 };
 
 struct ReplayedStep {
@@ -48,9 +56,5 @@ struct ReplayedStep {
 /// Runs the step again (replay()) and derives the gradient of each op from what it read and from the gradient that
 /// came in as recorded, so that a fault shows at its own op and nowhere else. Measures the updates, too.
 ReplayedStep replayWithOpinion(const std::shared_ptr<const Analysis>& analysis, const Progress& progress = {});
-
-/// What makes a cut a fault; empty: it is none. `good`: the opinion on a recording that is right, whose cuts are meant;
-/// may be null.
-std::string faultOf(const GradientCut& cut, const StepRecording& recording, bool strict, const StepOpinion* good);
 
 }  // namespace retrograd

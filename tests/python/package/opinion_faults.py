@@ -403,8 +403,12 @@ def check(folder, *options):
 
 def names(cut, lines):
     """Whether a cut is at one of the guilty lines; of what was written in place, its cause is."""
-    text = cut["text"]
-    return any(f"{Path(__file__).name}:{line} " in text + " " for line in lines)
+    text = f"{cut['sentence']} {cut.get('line', '')} "
+    return any(f"{Path(__file__).name}:{line} " in text for line in lines)
+
+
+def cuts_of(found):
+    return [claim for claim in found["claims"] if claim.get("kind", "").startswith("cut-")]
 
 
 @dataclass
@@ -425,13 +429,13 @@ def one(name, seed):
         lines = record(bad, name, seed, True)
         strict = KINDS[name].strict
         code, found, seconds = check(bad, "--strict") if strict else check(bad, "--against", good)
-        faults = [cut for cut in found["second_opinion"]["cuts"] if "fault" in cut]
+        faults = [cut for cut in cuts_of(found) if cut["severity"] == "fault" or strict and cut["severity"] == "suspicion"]
         named = code == 1 and bool(faults) and names(faults[0], lines)
         _, plain, _ = check(bad)
-        listed = any(names(cut, lines) for cut in plain["second_opinion"]["cuts"])
+        listed = any(names(cut, lines) for cut in cuts_of(plain))
         code, found, _ = check(good, "--strict") if strict else check(good, "--against", good)
         right = code == 0
-        said = faults[0]["text"] if faults else "no fault"
+        said = faults[0]["sentence"] if faults else "no fault"
         if not right:
             said += "; the right step: " + found.get("reason", "")
         return Result(name, seed, named, listed, right, said, seconds)

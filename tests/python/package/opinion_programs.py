@@ -105,10 +105,10 @@ def without_gradient(draw, h):
 
 
 CUTS = {  # what `check` calls them, and what makes one
-    ("hook", "<lambda>"): lambda draw, h: hooked(draw, h, draw.choice((0.5, 2.0, 3.0))),
-    ("function", "Round"): lambda draw, h: h + Round.apply(h),
-    ("detach", None): lambda draw, h: h + 0.5 * torch.tanh(h.detach()),
-    ("no_grad", None): lambda draw, h: without_gradient(draw, h),
+    ("cut-hook", "<lambda>"): lambda draw, h: hooked(draw, h, draw.choice((0.5, 2.0, 3.0))),
+    ("cut-function", "Round"): lambda draw, h: h + Round.apply(h),
+    ("cut-detach", None): lambda draw, h: h + 0.5 * torch.tanh(h.detach()),
+    ("cut-no-grad", None): lambda draw, h: without_gradient(draw, h),
 }
 OPTIMIZERS = [lambda p: torch.optim.SGD(p, 0.05, momentum=0.9), lambda p: torch.optim.AdamW(p, 0.01), lambda p: torch.optim.RMSprop(p, 0.01),
               lambda p: torch.optim.Adam(p, 0.01, foreach=False), lambda p: torch.optim.Adam(p, 0.01, fused=True), lambda p: torch.optim.Adagrad(p, 0.05)]
@@ -160,14 +160,14 @@ def wrong(seed):
         code, found = check(path)
         if code != 0:
             return f"{names}, {cut}: {found.get('reason', code)}", 0, 0
-        opinion = found["second_opinion"]
-        seen = {(one["kind"], one["name"] if one["kind"] in ("hook", "function") else None) for one in opinion["cuts"]}
+        cuts = [claim for claim in found["claims"] if claim["kind"].startswith("cut-")]
+        seen = {(one["kind"], one["subject"] if one["kind"] in ("cut-hook", "cut-function") else None) for one in cuts}
         if seen - {cut}:
-            return f"{names}, {cut}: has cuts that are not there: {[one['text'] for one in opinion['cuts']]}", 0, 0
+            return f"{names}, {cut}: has cuts that are not there: {[one['sentence'] for one in cuts]}", 0, 0
         strict, _ = check(path, "--strict")
         if strict != (1 if seen else 0):
             return f"{names}, {cut}: exit code {strict} with --strict", 0, 0
-        return ("" if cut is None or seen else f"not listed: {cut}, of {names}"), opinion["compared"], opinion["not_compared"]
+        return ("" if cut is None or seen else f"not listed: {cut}, of {names}"), found["details"]["gradients"], len(found["details"]["gradients_not_compared"])
 
 
 def main():

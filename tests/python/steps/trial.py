@@ -210,13 +210,16 @@ class Trial:
             self.wrong(f"{at}: check ends with {done.returncode}: {(done.stderr or done.stdout).strip()[-300:]}")
             return
         said = json.loads(done.stdout[done.stdout.index("{") : done.stdout.rindex("}") + 1])
-        for key in ("compared", "differing", "after_uninitialized"):
-            report[key] = report.get(key, 0) + said[key]
-        report["opaque"] = sorted({*report.get("opaque", []), *said["opaque"]})
-        report["not sound"] = sorted({*report.get("not sound", []), *said["not_sound"]})
-        if said["differing"]:
-            self.wrong(f"{at}: {said['differing']} hashes differ, first {said['first'][0]}")
-        if said["ran"] + said["not_run"] != said["ops"]:
-            self.wrong(f"{at}: {said['ran']} of {said['ops']} ops ran: {said.get('reason')}")
-        elif done.returncode and not said["differing"] and not said["not_sound"]:
+        counted, claims = said["details"], said["claims"]
+        for key, name in (("compared", "hashes"), ("differing", "differing"), ("after_uninitialized", "after_uninitialized")):
+            report[key] = report.get(key, 0) + counted[name]
+        report["opaque"] = sorted({*report.get("opaque", []), *counted["opaque"]})
+        unhealthy = [claim["sentence"] for claim in claims if claim["by"] in ("health", "books") and claim["severity"] == "fault"]
+        report["not sound"] = sorted({*report.get("not sound", []), *unhealthy})
+        if counted["differing"]:
+            first = next(claim["sentence"] for claim in claims if claim["kind"] == "hash-differs")
+            self.wrong(f"{at}: {counted['differing']} hashes differ, first {first}")
+        if counted["ran"] + counted["not_run"] != counted["ops"]:
+            self.wrong(f"{at}: {counted['ran']} of {counted['ops']} ops ran: {said.get('reason')}")
+        elif done.returncode == 1 and not counted["differing"] and not unhealthy:
             self.wrong(f"{at}: check ends with {done.returncode}: {said.get('reason')}")

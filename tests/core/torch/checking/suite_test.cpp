@@ -119,7 +119,7 @@ TEST(Report, survivesJson) {
   report.uncomparedReference = {"out.7"};
   report.health = Health{{{"grad.p.w", 1, 2, 3}}, {"a root"}, {}};
   report.partsAt = PartsAt{7, "aten.round", "m", "m.py:1", "hook", "clip", "clip gives another", "gradients part"};
-  const auto back = reportFromJson(toJson(report));
+  const auto back = checkReportFromJson(toJson(report));
   EXPECT_EQ(toJson(back), toJson(report));
   EXPECT_EQ(reportLine(back), reportLine(report));
   EXPECT_EQ(reportDetails(back, false), reportDetails(report, false));
@@ -130,7 +130,7 @@ TEST(Report, JsonKeepsThatOpsAreUnknown) {
   CheckReport report;
   report.status = CheckStatus::skip;
   report.unknownOps = true;
-  EXPECT_TRUE(reportFromJson(toJson(report)).unknownOps);
+  EXPECT_TRUE(checkReportFromJson(toJson(report)).unknownOps);
 }
 
 }  // namespace

@@ -90,7 +90,7 @@ TEST(Replay, C11_ARecordedStepRunsAgainAndEachHashIsTheRecordedOne) {
   EXPECT_EQ(result.differing, 0u);
   EXPECT_EQ(result.ran, 4u);
   EXPECT_EQ(result.notRun.size(), 1u);  // the write that no op made
-  EXPECT_TRUE(result.unsound.empty());
+  EXPECT_TRUE(result.unhealthy.empty());
 }
 
 TEST(Replay, C11_TheFirstOpThatDiffersIsNamedWithACause) {
@@ -153,9 +153,9 @@ TEST(Replay, C14_ANanThatReachesAWeightOrTheStepIsNotSound) {
   step.w[1] = std::numeric_limits<float>::quiet_NaN();
   const auto result = replay(step.analysis());
   EXPECT_EQ(result.differing, 0u);
-  ASSERT_FALSE(result.unsound.empty());
-  EXPECT_NE(result.unsound[0].find("parameter weight as the step began has 1 NaN"), std::string::npos)
-      << result.unsound[0];
+  ASSERT_FALSE(result.unhealthy.empty());
+  EXPECT_NE(result.unhealthy[0].sentence.find("weight as the step began has 1 NaN"), std::string::npos)
+      << result.unhealthy[0].sentence;
 }
 
 TEST(Replay, C14_AZeroGradientIsSaidOfTheStepThatHasIt) {
@@ -180,7 +180,9 @@ TEST(Replay, C14_AZeroGradientIsSaidOfTheStepThatHasIt) {
 )",
                                                        recording, lookupSymbol)));
   EXPECT_EQ(result.stopped, "");
-  EXPECT_EQ(result.notes, std::vector<std::string>{"the gradient of weight is zero everywhere in step 0"});
+  ASSERT_EQ(result.unhealthy.size(), 1u);
+  EXPECT_EQ(result.unhealthy[0].sentence, "the gradient is zero everywhere in step 0");
+  EXPECT_EQ(result.unhealthy[0].parameters, std::vector<std::string>{"weight"});
 }
 
 constexpr auto wrongHash = "00000000000000aa";

@@ -1,6 +1,8 @@
-#include "core/torch/steps/step_opinion.h"
+#include "core/torch/steps/step_report.h"
 
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 #include "core/formats/recording/recording.h"
 #include "tests/support/open_model.h"
@@ -17,7 +19,7 @@ TEST(StepOpinion, C12_EachGradientIsDerivedAgainAndAHookIsACut) {
   const auto step = replayWithOpinion(analysis);
   EXPECT_EQ(step.replay.stopped, "");
   EXPECT_GT(step.opinion.compared, 20u);
-  EXPECT_EQ(step.opinion.notCompared, 0u);
+  EXPECT_TRUE(step.opinion.notCompared.empty());
   ASSERT_EQ(step.opinion.cuts.size(), 1u);
   const auto& cut = step.opinion.cuts[0];
   EXPECT_EQ(cut.kind, GradientCut::Kind::hook);
@@ -25,25 +27,38 @@ TEST(StepOpinion, C12_EachGradientIsDerivedAgainAndAHookIsACut) {
   ASSERT_TRUE(cut.factor);
   EXPECT_NEAR(*cut.factor, 2, 1e-6);
   EXPECT_EQ(cut.parameters, std::vector<std::string>{"last.weight"});
-  EXPECT_TRUE(describe(cut).starts_with("hook `<lambda>`: 2 times the derivative; train.py:")) << describe(cut);
+  const auto text = textOf(claimOf(cut, *analysis->file.recording, nullptr));
+  EXPECT_TRUE(text.starts_with("hook `<lambda>`: 2 times the derivative; train.py:")) << text;
 }
 
-TEST(StepOpinion, C14_ACutIsAFaultWhereItIsAskedFor) {
+TEST(StepReport, C14_ACutIsAFaultWhereItIsAskedFor) {
   const auto analysis = recordedStepToJudge();
   const auto& recording = *analysis->file.recording;
   GradientCut cut{.kind = GradientCut::Kind::hook, .name = "halve", .line = "train.py:12 in halve", .factor = 0.5};
-  EXPECT_EQ(faultOf(cut, recording, false, nullptr), "");
-  EXPECT_NE(faultOf(cut, recording, true, nullptr), "");
+  const auto severity = [&](const StepOpinion* good) { return claimOf(cut, recording, good).severity; };
+  EXPECT_EQ(severity(nullptr), Severity::suspicion);
   StepOpinion good;
-  EXPECT_NE(faultOf(cut, recording, false, &good), "");
+  EXPECT_EQ(severity(&good), Severity::fault);
   good.cuts = {cut};
   good.cuts[0].line = "train.py:30 in halve";  // lines move
-  EXPECT_EQ(faultOf(cut, recording, false, &good), "");
+  EXPECT_EQ(severity(&good), Severity::note);
   good.cuts[0].factor = 0.25;
-  EXPECT_NE(faultOf(cut, recording, false, &good), "");
+  EXPECT_EQ(severity(&good), Severity::fault);
   cut.nonFinite = true;
-  EXPECT_NE(faultOf(cut, recording, false, nullptr), "");
-  EXPECT_NE(faultOf({.kind = GradientCut::Kind::builtin}, recording, false, nullptr), "");
+  EXPECT_EQ(severity(nullptr), Severity::fault);
+  cut = {.kind = GradientCut::Kind::builtin};
+  EXPECT_EQ(severity(nullptr), Severity::fault);
+}
+
+TEST(StepReport, K1_APassSaysHowManyGradientsOfParametersWereJudged) {
+  const auto report = reportOf(runStep(recordedStepToJudge()));
+  EXPECT_EQ(report.judged, 6u);
+  EXPECT_EQ(report.due, 6u);
+  EXPECT_EQ(coverageText(report), "6 gradients that an optimizer read");
+  EXPECT_EQ(decide(report).verdict, Verdict::pass);
+  EXPECT_EQ(decide(report, true).verdict, Verdict::fail) << "the hook is a cut";
+  EXPECT_TRUE(std::ranges::any_of(
+      report.notes, [](const std::string& note) { return note.find(" differ; not compared: ") != std::string::npos; }));
 }
 
 }  // namespace
