@@ -10,10 +10,8 @@ import sys
 import unittest
 import zipfile
 
-import jsonschema
-
 import support
-from support import MODELS, TOP, Case
+from support import MODELS, TOP, Case, valid
 
 JOBS = TOP.parent / "shared" / "cases" / "jobs"
 MLP = MODELS / "mlp" / "model.pt2"
@@ -48,13 +46,6 @@ def weights_of(model):
             sizes = [size["as_int"] for size in entry["tensor_meta"]["sizes"]]
             result[key] = ("F32", sizes, archive.read(folder + "/" + entry["path_name"]))
         return result
-
-
-def valid(text, name):
-    """The JSON, which its schema allows."""
-    value = json.loads(text)
-    jsonschema.validate(value, json.loads((TOP / "docs" / f"{name}.schema.json").read_text()))
-    return value
 
 
 class Weights(Case):

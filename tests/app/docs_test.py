@@ -15,7 +15,7 @@ import unittest
 import zipfile
 
 import support
-from support import TOP, run
+from support import TOP, run, subcommands
 
 PAGES = sorted([*TOP.glob("*.md"), *(TOP / "docs").rglob("*.md")])
 SAMPLES = TOP / "resources" / "samples"
@@ -101,8 +101,8 @@ class Commands(unittest.TestCase):
                             self.assertRegex(output, pattern(expected), f"\n--- printed ---\n{output[:4000]}")
 
     def test_every_command_in_help_runs(self):
-        listed = re.findall(r"^  (\w[\w-]*)\s", run("help").stdout.split("Subcommands:")[1], re.M)
-        nested = [f"pipeline {n}" for n in re.findall(r"^  (\w[\w-]*)\s", run("help", "pipeline").stdout.split("Subcommands:")[1], re.M)]
+        listed = subcommands()
+        nested = [f"pipeline {name}" for name in subcommands("pipeline")]
         found = 0
         with tempfile.TemporaryDirectory() as there:
             folder = pathlib.Path(there)

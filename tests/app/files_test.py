@@ -60,9 +60,8 @@ class Outputs(Case):
         self.assertEqual(inputs.read_bytes(), before)
 
     def test_a_session_is_saved_in_its_own_place(self):
-        session = self.path / "s.retrograd"
+        session = self.path / "m.retrograd"
         self.good("save", self.model)
-        self.good("save", self.model, "-o", session)
         self.good("save", session)
         self.good("save", session, "--embed", "-o", session)
         self.model.unlink()

@@ -6,8 +6,6 @@ import pickle
 import sys
 import unittest
 
-import jsonschema
-
 import support
 from allocator import Allocator, replay, snapshot
 from support import TOP, Case
@@ -17,9 +15,7 @@ HISTORIES = TOP / "tests" / "data" / "memory"
 
 class Memory(Case):
     def report(self, *arguments):
-        value = json.loads(self.good("memory", *arguments, "--format", "json").stdout)
-        jsonschema.validate(value, json.loads((TOP / "docs" / "memory.schema.json").read_text()))
-        return value
+        return self.fits("memory", "memory", *arguments)
 
     def write(self, snapshot, name="memory.pickle", protocol=None):
         (self.path / name).write_bytes(pickle.dumps(snapshot, protocol))
@@ -105,9 +101,7 @@ class Memory(Case):
         self.assertNotIn("leak", [f["kind"] for f in self.report(HISTORIES / "plain.pickle.xz")["findings"]])
 
     def test_two_snapshots_show_which_layers_keep_less(self):
-        text = self.good("memory", HISTORIES / "plain.pickle.xz", HISTORIES / "checkpoint.pickle.xz", "--trace", HISTORIES / "plain.txt", "--format", "json").stdout
-        pair = json.loads(text)
-        jsonschema.validate(pair, json.loads((TOP / "docs" / "memory-pair.schema.json").read_text()))
+        pair = self.fits("memory-pair", "memory", HISTORIES / "plain.pickle.xz", HISTORIES / "checkpoint.pickle.xz", "--trace", HISTORIES / "plain.txt")
         layers = {layer["name"]: layer["difference_bytes"] for layer in pair["layers"]}
         self.assertEqual({name for name, difference in layers.items() if difference}, {"blocks.0", "blocks.1", "blocks.2"})
         for side, peak in ("a", 105560576), ("b", 90430976):

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import struct
 import subprocess
 import tempfile
@@ -24,6 +25,19 @@ def run(*arguments, **options):
     return subprocess.run([PROGRAM, *map(str, arguments)], text=True, timeout=300, env=environment(), **options)
 
 
+def subcommands(*of):
+    return re.findall(r"^  (\w[\w-]*)\s", run("help", *of).stdout.split("Subcommands:")[1], re.M)
+
+
+def valid(text, name):
+    """The JSON, which docs/NAME.schema.json allows."""
+    import jsonschema  # some interpreters that test the window have none
+
+    value = json.loads(text)
+    jsonschema.validate(value, json.loads((TOP / "docs" / f"{name}.schema.json").read_text()))
+    return value
+
+
 def start(*arguments, **options):
     return subprocess.Popen([PROGRAM, *map(str, arguments)], text=True, env=environment(), **options)
 
@@ -39,13 +53,17 @@ class Case(unittest.TestCase):
 
     def bad(self, *arguments, code=2, **options):
         result = self.ends(code, *arguments, **options)
-        self.assertTrue(result.stderr, "it failed without a word")
+        self.assertTrue(result.stderr or result.stdout, "it failed without a word")
         return result
 
     def ends(self, code, *arguments, **options):
         result = run(*arguments, **options)
         self.assertEqual(result.returncode, code, f"{arguments}: {(result.stdout or '')[-2000:]}{(result.stderr or '')[-2000:]}")
         return result
+
+    def fits(self, schema, *arguments, code=0):
+        """The report of a command, which its schema allows."""
+        return valid(self.ends(code, *arguments, "--format", "json").stdout, schema)
 
     def peak(self, *arguments, **options):
         """Exit code, standard error and the most memory (bytes) that a run had."""
