@@ -13,7 +13,7 @@ from ._again import Kept
 from ._around import AroundCompiled
 from ._between import Between
 from ._capture import loss_in
-from ._checks import Failure, bad_weights
+from ._checks import Failure, Scale, bad_weights
 from ._export import line_of, raised_in_autograd
 from ._failures import Failures, is_writing, spoilt_by_update
 from ._folder import Folder, Limits, rank, ranks, readable, say, text_of
@@ -55,6 +55,7 @@ class Catch:
         self._rerun = Rerun.asked(loop.target, model, optimizer, limits)
         self._failures = Failures(loop)
         self._judge = Judge(loop, self._failures, self._rerun)
+        self._scale = self._judge.scale = Scale(scaler, self._scaled) if scaler is not None and getattr(scaler, "is_enabled", lambda: True)() else None
         self._inputs = Inputs(loop)
         self._handles: list[Any] = []
         self._steps: list[Step] = []
@@ -130,14 +131,20 @@ class Catch:
             self._failures.write_whole(failure, index, kept, step)
 
     @_undisturbing
-    def _record_loss(self, value: Any) -> None:
+    def _record_loss(self, value: Any, scaled: bool = False) -> None:
         if not self._steps or not isinstance(value, torch.Tensor) or value.numel() != 1:
             return
         step = self._steps[-1]
-        loss = Loss(value.detach(), step.between.end(value) if step.between is not None else None)
+        loss = Loss(value.detach(), step.between.end(value) if step.between is not None else None, scaled=scaled)
         step.losses.append(loss)
         if value.grad_fn is not None and not value.is_leaf:
             value.grad_fn.register_prehook(lambda gradients: self._take(step, loss, gradients[0]))
+
+    def _scaled(self, value: torch.Tensor) -> None:
+        """A loss is given to the scaler: it is looked at as it was before, unless the loop has named one."""
+        if self._loop.wanted and self._steps and all(loss.scaled for loss in self._steps[-1].losses):
+            with self._loop.watch.paused():
+                self._record_loss(value, scaled=True)
 
     # -- hooks
 
@@ -149,6 +156,8 @@ class Catch:
             self._handles = [self.model.register_forward_pre_hook(self._before, with_kwargs=True, prepend=True), self.model.register_forward_hook(self._after)]
         from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
+        if self._scale is not None:
+            self._scale.start()
         if self._rerun is not None:
             self._rerun.begin()  # its hooks come first: it ends before a step of the loop is counted here
         self._handles += [register_optimizer_step_pre_hook(self._before_update), register_optimizer_step_post_hook(self._after_update)]
@@ -158,6 +167,8 @@ class Catch:
         for handle in self._handles:
             handle.remove()
         self._handles = []
+        if self._scale is not None:
+            self._scale.stop()
         self._loop.watch.stop()
         if self._rerun is not None:
             self._rerun.end(error)
@@ -208,7 +219,7 @@ class Catch:
     @_undisturbing
     def _begin_backward(self, step: Step, ends: Sequence[torch.Tensor], gradients: Sequence[Any]) -> None:
         if not is_writing():
-            step.begin_backward(ends, gradients, self._loop.scaler is not None)
+            step.begin_backward(ends, gradients, self._scale is not None)
 
     @property
     def _recording_now(self) -> bool:
@@ -387,7 +398,7 @@ def catch(model: torch.nn.Module, optimizer: Optional[torch.optim.Optimizer] = N
 
     optimizer: whose steps are counted (default: any that has parameters of the model).
     path: where folders are written (default: retrograd-catch); ranks write apart.
-    scaler: the GradScaler of float16 training. Infinite gradients for which it lowers its scale are then not an error.
+    scaler: the GradScaler of float16 training. Infinite gradients for which it lowers its scale are then not an error, until the scale no longer falls.
     step: a function that makes one step of the loop, which then calls c.step(...). A step that goes wrong runs once more and is recorded whole, with clipping and update;
         for that, weights and optimizer state are copied before each step (Limits.weights_bytes).
 

@@ -5,7 +5,7 @@ import math
 import statistics
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Any, Optional, Sequence
+from typing import Any, Callable, Mapping, Optional, Sequence
 
 import torch
 
@@ -13,6 +13,7 @@ from ._folder import number
 from ._norms import norms, values_of
 
 REMEMBERED = 50  # steps
+BUFFER = "buffer "  # begins what a message calls one
 FEWEST_FOR_A_SPIKE = 10
 
 
@@ -20,7 +21,7 @@ FEWEST_FOR_A_SPIKE = 10
 class Failure:
     """What went wrong."""
 
-    kind: str  # nan_loss, nan_output, nan_gradient, nan_norm, nan_weight, spike, exception
+    kind: str  # nan_loss, nan_output, nan_gradient, nan_norm, nan_weight, nan_buffer, spike, exception
     message: str
     names: Sequence[str] = ()  # of parameters with a NaN or Inf in their gradient, or whose gradients overflow the norm
     loss: Optional[float] = None
@@ -37,14 +38,15 @@ def on_gpu(model: torch.nn.Module) -> bool:
 
 
 class Reading:
-    """Numbers of one backward: the norm of all gradients, of each, and losses. On a GPU they are copied to the CPU in the background, so that taking them does not wait
+    """Numbers of one backward: the norm of all gradients, of each, of tensors that are `apart` from these, and losses. On a GPU they are copied to the CPU in the background, so that taking them does not wait
     for the GPU; `values` waits where they are not there yet."""
 
-    def __init__(self, names: Sequence[str], gradients: Sequence[torch.Tensor], losses: Sequence[torch.Tensor], late: bool):
-        self.names = [name for name, gradient in zip(names, gradients) if gradient.numel()]
-        each = norms(gradients)
+    def __init__(self, gradients: Mapping[str, torch.Tensor], apart: Mapping[str, torch.Tensor], losses: Sequence[torch.Tensor], late: bool):
+        each = norms(list(gradients.values()))
         total = [torch.linalg.vector_norm(torch.stack(each))] if each else []
-        parts = [*total, *each, *(loss.detach().reshape(()) for loss in losses)]
+        self._has_norm = bool(each)
+        self.names = [name for some in (gradients, apart) for name, tensor in some.items() if tensor.numel()]
+        parts = [*total, *each, *norms(list(apart.values())), *(loss.detach().reshape(()) for loss in losses)]
         self._count = len(losses)
         device = parts[0].device if parts else torch.device("cpu")
         wide = any(part.dtype == torch.float64 for part in parts)
@@ -62,8 +64,8 @@ class Reading:
             self._event.synchronize()
         read: list[float] = self._numbers.tolist()
         losses = read[len(read) - self._count:]
-        each = read[1:len(read) - self._count]
-        return (read[0] if self.names else None), dict(zip(self.names, each)), losses
+        each = read[self._has_norm:len(read) - self._count]
+        return (read[0] if self._has_norm else None), dict(zip(self.names, each)), losses
 
 
 class InBackground:
@@ -90,25 +92,67 @@ def gradients_of(model: torch.nn.Module) -> dict[str, torch.Tensor]:
     return {name: values_of(p.grad) for name, p in model.named_parameters() if p.grad is not None}
 
 
-def judged(reading: Reading, scaler: Any, gradients: Optional[dict[str, torch.Tensor]] = None) -> tuple[Optional[Failure], Optional[float], Optional[float]]:
-    """What is wrong, if anything; the loss and the norm of all gradients. `gradients` are looked into where they are still those of the reading."""
+def judged(reading: Reading, scale: Optional[Scale], looked: Optional[Mapping[str, torch.Tensor]] = None) -> tuple[Optional[Failure], Optional[float], Optional[float]]:
+    """What is wrong, if anything; the loss and the norm of all gradients. `looked`: the tensors of the reading, where they are still those."""
     norm, each, losses = reading.values()
     wrong = [loss for loss in losses if not math.isfinite(loss)]
     loss = wrong[0] if wrong else losses[-1] if losses else None
-    if not wrong and (norm is None or math.isfinite(norm)):
-        return None, loss, norm
     suspects = [name for name, one in each.items() if not math.isfinite(one)]
-    bad = [name for name in suspects if math.isnan(each[name]) or gradients is None or not bool(torch.isfinite(gradients[name]).all())]
+    if not wrong and not suspects and (norm is None or math.isfinite(norm)):
+        return None, loss, norm
+    bad = [name for name in suspects if math.isnan(each[name]) or looked is None or not bool(torch.isfinite(looked[name]).all())]
     if wrong:
-        return Failure("nan_loss", f"the loss is {loss}", bad, loss, norm), loss, norm
-    if scaler is not None and 1 < float(scaler.get_scale()) < math.inf:
+        return Failure("nan_loss", f"the loss is {loss}" + ("; a smaller scale cannot mend it" if scale is not None else ""), bad, loss, norm), loss, norm
+    buffers = [name for name in bad if name.startswith(BUFFER)]
+    if buffers:
+        return Failure("nan_buffer", f"the forward wrote a NaN or Inf into {buffers[0]}{more(buffers)}", buffers, loss, norm), loss, norm
+    falls = "" if scale is None else scale.no_longer_falls(bool(bad))
+    if falls is None:
         return None, loss, norm  # the scaler leaves this step out and takes a smaller scale: nothing is wrong
     if bad:
-        return Failure("nan_gradient", f"the gradient of {bad[0]}{more(bad)} has a NaN or Inf", bad, loss, norm), loss, norm
+        return Failure("nan_gradient", f"the gradient of {bad[0]}{more(bad)} has a NaN or Inf{falls}", bad, loss, norm), loss, norm
     large = suspects or sorted(each, key=lambda name: -each[name])[:3]
-    largest = f", whose largest element is {float(gradients[large[0]].abs().max()):.3g}" if gradients is not None and large else ""
+    largest = f", whose largest element is {float(looked[large[0]].abs().max()):.3g}" if looked is not None and large else ""
     return Failure("nan_norm", f"the norm of all gradients is {norm}, though each element is finite: the squares overflow in {large[0] if large else 'a gradient'}{more(large)}"
-                   f"{largest}", large, loss, norm), loss, norm
+                   f"{largest}{falls}", large, loss, norm), loss, norm
+
+
+class Scale:
+    """The scale of a GradScaler, which falls where gradients overflow, until it does not. Watches what the loop does with the scaler."""
+
+    def __init__(self, scaler: Any, scaled: Callable[[torch.Tensor], None]):
+        """`scaled` is called with each loss before it is scaled."""
+        self._scaler, self._scaled = scaler, scaled
+        self._own = {name: getattr(scaler, name) for name in ("scale", "step") if callable(getattr(scaler, name, None))}
+        self._overflows = False  # since the last step
+        self._overflowed: Optional[float] = None  # the scale at the last step, where it had overflowed
+
+    def start(self) -> None:
+        for name, around in (("scale", self._scale), ("step", self._step)):
+            if name in self._own:
+                setattr(self._scaler, name, around)
+
+    def stop(self) -> None:
+        for name in self._own:
+            self._scaler.__dict__.pop(name, None)
+
+    def _scale(self, outputs: Any, *args: Any, **kwargs: Any) -> Any:
+        for loss in [outputs] if isinstance(outputs, torch.Tensor) else outputs if isinstance(outputs, (list, tuple)) else []:
+            self._scaled(loss)
+        return self._own["scale"](outputs, *args, **kwargs)
+
+    def _step(self, *args: Any, **kwargs: Any) -> Any:
+        self._overflowed = float(self._scaler.get_scale()) if self._overflows else None
+        self._overflows = False
+        return self._own["step"](*args, **kwargs)
+
+    def no_longer_falls(self, elements: bool) -> Optional[str]:
+        """Gradients are not finite (their elements, else their norm alone): what says that this is not for the scale; None where a smaller one may mend it."""
+        scale = float(self._scaler.get_scale())
+        self._overflows |= elements
+        if not 1 < scale < math.inf:
+            return ""
+        return f", and the scale, {scale:g}, no longer falls" if elements and self._overflowed is not None and scale >= self._overflowed else None
 
 
 def bad_weights(model: torch.nn.Module) -> list[str]:

@@ -2,16 +2,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Iterator, Optional
 
 import torch
 
-from ._checks import Failure, KeptWeights, Reading, gradients_of, judged, on_gpu
+from ._checks import BUFFER, Failure, KeptWeights, Reading, Scale, gradients_of, judged, on_gpu
 from ._failures import Failures
 from ._folder import readable
 from ._loop import Loop
+from ._norms import values_of
 from ._rerun import Rerun
 from ._step import Step
+from ._tree import named_leaves
 
 
 @dataclass(eq=False)
@@ -29,18 +31,30 @@ class Judge:
         self._loop = loop
         self._failures = failures
         self._rerun = rerun
+        self.scale: Optional[Scale] = None  # of the loop's scaler
         self._waiting: list[_Waiting] = []
 
     def take(self, steps: list[Step]) -> None:
         """The numbers of a backward through these calls of the model."""
         gradients = gradients_of(self._loop.inner)
         late = self._reads_late()
+        apart = {name: tensor for step in steps for name, tensor in self._apart(step)}
         losses = [value for step in steps for value in step.loss_values]
-        waiting = _Waiting(steps, Reading(list(gradients), list(gradients.values()), losses, late), self._loop.updates, self._loop.rates())
+        waiting = _Waiting(steps, Reading(gradients, apart, losses, late), self._loop.updates, self._loop.rates())
         if late:
             self._waiting.append(waiting)
         else:
-            self._judge(waiting, gradients)
+            self._judge(waiting, {**gradients, **apart})
+
+    def _apart(self, step: Step) -> Iterator[tuple[str, torch.Tensor]]:
+        """Gradients of inputs, and buffers that the forward wrote."""
+        for name, leaf in named_leaves(step.args, step.kwargs):
+            if leaf.is_leaf and leaf.requires_grad and leaf.grad is not None:
+                yield f"input {name}", values_of(leaf.grad)
+        buffers = dict(self._loop.inner.named_buffers())
+        for name in step.buffers:
+            if name in buffers and buffers[name].is_floating_point():
+                yield BUFFER + name, values_of(buffers[name])
 
     def waits_for(self, step: Step) -> bool:
         return any(step in waiting.steps for waiting in self._waiting)
@@ -66,9 +80,9 @@ class Judge:
             for step in waiting.steps:
                 step.release()
 
-    def _judge(self, waiting: _Waiting, gradients: Optional[dict[str, torch.Tensor]] = None) -> None:
+    def _judge(self, waiting: _Waiting, looked: Optional[dict[str, torch.Tensor]] = None) -> None:
         loop = self._loop
-        failure, loss, norm = judged(waiting.reading, loop.scaler, gradients)
+        failure, loss, norm = judged(waiting.reading, self.scale, looked)
         failure = self._with_hint(failure, waiting)
         failure = failure or loop.history.spike(loss, norm, loop.limits.spike)
         first = waiting.steps[0]

@@ -20,6 +20,7 @@ class Loss:
     value: torch.Tensor  # detached
     end: Optional[End]
     gradient: Optional[torch.Tensor] = None  # that a backward gave to it
+    scaled: bool = False  # it was given to a scaler, not to `Catch.loss`
 
 
 @dataclass(eq=False)

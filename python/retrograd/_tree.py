@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from typing import Any, Callable, Iterator, Sequence
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
 import torch
 from torch.utils import _pytree as pytree
@@ -59,3 +59,11 @@ def mapped(function: Callable[[Any], Any], value: Any) -> Any:
 def tensor_leaves(value: Any) -> list[torch.Tensor]:
     """The tensors in arguments or in what a model returns, in order."""
     return [leaf for leaf in Tree(value).leaves if isinstance(leaf, torch.Tensor)]
+
+
+def named_leaves(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[tuple[str, torch.Tensor]]:
+    """The tensors in arguments, by position or keyword, and by their place in one that has several."""
+    for name, value in [*((str(place), one) for place, one in enumerate(args)), *kwargs.items()]:
+        found = tensor_leaves(value)
+        for place, leaf in enumerate(found):
+            yield (name if len(found) == 1 else f"{name}[{place}]"), leaf

@@ -280,6 +280,59 @@ class Catch(InFolder):
             (model(torch.ones(2, 4)).sum() * float("inf")).backward()
         self.assertIsNone(c.folder)
 
+    def scaled(self, step, scaler, count=4, scale=None):
+        """A loop with a scaler, where `step` gives the loss of the model's output. What is printed, and what catch gives."""
+        model = torch.nn.Linear(4, 3)
+        optimizer = torch.optim.SGD(model.parameters(), 1e-30)
+        with told() as text, retrograd.catch(model, optimizer, scaler=scaler) as c:
+            for number in range(count):
+                optimizer.zero_grad()
+                scaler.scale(step(model(torch.ones(2, 4)), number)).backward()
+                scaler.step(optimizer)
+                scaler.update(scale)
+        self.assertNotIn("scale", scaler.__dict__)
+        return text.getvalue(), c
+
+    def test_K5_a_loss_that_is_not_finite_is_told_before_the_scaler_decides(self):
+        text, c = self.scaled(lambda out, number: out.sum() / (0.0 if number == 2 else 1.0), torch.amp.GradScaler("cpu", init_scale=1024.0))
+        self.assertIn("step 2: the loss is ", text)
+        self.assertIn("a smaller scale cannot mend it", text)
+        self.assertEqual(c.folder.manifest["failure"]["kind"], "nan_loss")
+        self.walk(c.folder)
+
+    def test_K5_a_gradient_that_overflows_by_its_scale_is_no_fault(self):
+        text, c = self.scaled(lambda out, number: out.sum() * 1e20, torch.amp.GradScaler("cpu", init_scale=2.0**100, backoff_factor=2.0**-60))
+        self.assertIsNone(c.folder, text)
+
+    def test_K5_it_is_one_once_the_scale_no_longer_falls(self):
+        text, c = self.scaled(lambda out, number: (out * 1e38).sum(), torch.amp.GradScaler("cpu", init_scale=1024.0), scale=1024.0)
+        self.assertIn("has a NaN or Inf, and the scale, 1024, no longer falls", text)
+        self.assertEqual(c.folder.manifest["failure"]["kind"], "nan_gradient")
+
+    def test_K5_gradients_of_inputs_and_buffers_count(self):
+        model = torch.nn.Linear(4, 3)
+        x = torch.zeros(2, 4, requires_grad=True)
+        with told() as text, retrograd.catch(model):
+            F.linear(model(x).detach() + x.sqrt()[:, :3], torch.ones(1, 3)).sum().backward()
+            model(x).sum().backward()
+        self.assertIn("the gradient of input 0 has a NaN or Inf", text.getvalue())
+
+        class Counts(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner = torch.nn.Linear(4, 3)
+                self.register_buffer("seen", torch.zeros(3))
+
+            def forward(self, x):
+                out = self.inner(x)
+                self.seen += out.detach().mean(0) / (x.sum() - 8)
+                return out
+
+        with told() as text, retrograd.catch(Counts()) as c:
+            for number in range(2):
+                c.model(torch.full((2, 4), 1.0 + (number == 0))).sum().backward()
+        self.assertIn("the forward wrote a NaN or Inf into buffer seen", text.getvalue())
+
     def test_recorded_numbers(self):
         """DebugMode's norms lie in the folder where PyTorch has them."""
         from torch.utils import _debug_mode
