@@ -138,6 +138,9 @@ class Op:
             record["thread"] = self.thread
         if self.forward is not None:
             record["seq"] = self.forward
+        if self.name == "aten.detach.default":
+            record["kept"] = place.instruction is not None and place.instruction == mode.instruction
+        mode.instruction = place.instruction
         if place.function is not None:
             record["function"] = place.function
         if place.hook is not None:

@@ -70,6 +70,7 @@ class RecorderState:
         self._arriving: dict[int, tuple[int, int, torch.Tensor]] = {}  # storage -> op and tensor of a collective that may still run
         self._functional: set[int] = set()  # of these storages, those of functional collectives
         self._drawing: tuple[str, Optional[torch.Generator]] = ("cpu", None)
+        self.instruction: Optional[tuple[int, int]] = None  # that the op before ran in
         self._late: list[tuple[int, list[Optional[torch.Tensor]]]] = []
         self.parameter_names: dict[int, str] = {}
         if recording.model is not None:

@@ -44,6 +44,7 @@ class Place:
     region: bool = False  # in a checkpointed region
     inside: Optional[tuple[tuple[CodeType, int], ...]] = None  # the user's frames within that region or its recomputation, innermost first
     depth: int = 0  # frames of Python around the op
+    instruction: Optional[tuple[int, int]] = None  # of the innermost frame: the call that runs
 
 
 def _function_of(frame: Any) -> Optional[str]:
@@ -114,6 +115,8 @@ class Where:
                 place.frames.append((code, frame.f_lineno))
             if mark in ("region", "recompute") and place.inside is None:
                 place.inside = tuple(place.frames)
+            if place.instruction is None and whose != "package" and mark != "passed":
+                place.instruction = (id(frame), frame.f_lasti)
             if not engine and whose != "package" and mark != "passed":
                 if mark == "engine":
                     engine = True

@@ -26,6 +26,7 @@ struct StepOp {
   std::int64_t number = -1;  ///< in the recording; -1: a view or a write that the reader put there
   Phase phase = Phase::other;
   bool hasNode = false;        ///< autograd made a node when it was called
+  std::optional<bool> kept;    ///< of a detach: autograd made it, to keep a result; none: not known
   std::int32_t step = -1;      ///< the update that it belongs to, from 0
   std::int32_t backward = -1;  ///< the latest backward that had begun, counted in the recording from 0
   std::int32_t call = 0;       ///< of its module, in its step

@@ -247,6 +247,7 @@ void StreamReader::describe(const Json& record, BoundSymbol& bound, StepOp& reco
   recorded.function = textAt(document_, record, "function");
   recorded.hasNode = record.find("seq") != nullptr;
   isAside_ = recorded.phase == Phase::backward && !recorded.hasNode;
+  if (const Json* kept = record.find("kept")) recorded.kept = kept->boolean();
   recorded.accumulates = textAt(document_, record, "accumulates");
   recorded.opaque = textAt(document_, record, "opaque");
   if (const Json* draws = record.find("rng")) recorded.generatorState = textAt(document_, *draws, "state");

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <ranges>
 
 #include "core/torch/execution/statistics.h"
 #include "core/torch/judging/compare.h"
@@ -34,7 +35,8 @@ BackwardWalk::BackwardWalk(const Analysis& analysis, const StepValues& values, c
       trained_(trained),
       derivatives_(derivatives),
       span_(span),
-      opinion_(opinion) {}
+      opinion_(opinion),
+      recomputed_(analysis, values, span) {}
 
 BackwardWalk::Sum BackwardWalk::sumOf(const Parts& parts) {
   Sum sum;
@@ -58,6 +60,13 @@ void BackwardWalk::index() {
       for (const auto values : {document_.operands(ops_[i]), document_.outputs(ops_[i])})
         for (const auto value : values)
           if (value && document_.isTensor(value)) used.insert(document_.value(value).storage.index);
+  for (auto i = span_.begin; i <= span_.last; ++i) {
+    if (recording_.op(ops_[i]).phase != Phase::recompute) continue;
+    for (const auto value : document_.operands(ops_[i]))
+      if (value && document_.isTensor(value)) used.insert(document_.value(value).storage.index);
+    for (const auto value : document_.outputs(ops_[i]))
+      if (value) ofForward_.insert(value.index);
+  }
   const auto isForward = [&](ValueId value) {
     if (!value || !document_.isTensor(value)) return true;
     const auto producer = document_.value(value).producer;
@@ -84,7 +93,13 @@ void BackwardWalk::index() {
 
 void BackwardWalk::run() {
   index();
-  for (auto i = span_.last + 1; i-- > 0;) visit(i);
+  for (const auto& other : recomputed_.others()) {
+    auto claim = recomputed_.claimOf(other);
+    for (const auto output : document_.outputs(other.forward))
+      for (auto& parameter : trained_.behind(output)) claim.parameters.push_back(std::move(parameter));
+    opinion_.claims.push_back(std::move(claim));
+  }
+  for (const auto position : std::views::reverse(recomputed_.order())) visit(position);
   for (const auto& [parameter, parts] : leaves_) finish(parameter);
   for (const auto& [parameter, positions] : accumulated_)
     if (!leaves_.contains(parameter))
@@ -103,8 +118,10 @@ bool BackwardWalk::isSavedAlias(std::size_t position) const {
   const auto made = document_.outputs(ops_[position - 1]);
   const auto read = document_.operands(ops_[position]);
   const auto &own = document_.boundSymbol(ops_[position]), &before = document_.boundSymbol(ops_[position - 1]);
-  return recording_.op(ops_[position - 1]).hasNode && !read.empty() && own.source == before.source &&
-         own.module == before.module && std::ranges::find(made, read[0]) != made.end();
+  const auto kept = recording_.op(ops_[position]).kept;
+  const bool isKept = kept.value_or(own.source == before.source && own.module == before.module);
+  return isKept && recording_.op(ops_[position - 1]).hasNode && !read.empty() &&
+         std::ranges::find(made, read[0]) != made.end();
 }
 
 /// The tensor that an op wrote, or of which it is a detached alias, as it was before; none for another op.
@@ -117,7 +134,9 @@ ValueId BackwardWalk::sameTensorBefore(BoundSymbolId op) const {
 
 /// Its memory was written by way of another view after it was made: what flows where is then not known from the values.
 bool BackwardWalk::isTainted(ValueId value, std::size_t position) const {
-  for (const auto write : values_.writesWithin(document_.value(value).storage, position, span_.begin)) {
+  const auto until = recomputed_.takesPlace(position) ? span_.last : span_.begin;
+  for (const auto write : values_.writesWithin(document_.value(value).storage, position, until)) {
+    if (isNode(write)) continue;  // giveToWritten() knows
     auto written = sameTensorBefore(ops_[write]);
     while (written && written != value) written = sameTensorBefore(document_.value(written).producer);
     if (!written) return true;
@@ -158,14 +177,14 @@ std::vector<BackwardWalk::Candidate> BackwardWalk::readBy(std::size_t forward) c
   return found;
 }
 
-void BackwardWalk::addPart(ValueId value, Part part) {
+void BackwardWalk::addPart(ValueId read, Part part) {
+  const auto value = recomputed_.standsFor(read);
   if (!trained_.has(value)) return;
   const auto* parameter = trained_.parameter(value);
   if (!parameter) {
     parts_[value.index].push_back(std::move(part));
     return;
   }
-  if (std::cmp_greater_equal(part.source.index, span_.begin)) return;  // recomputed: the op it repeats has it
   leaves_[*parameter].push_back(std::move(part));
   leafValues_.emplace(*parameter, value);
 }
@@ -284,7 +303,8 @@ at::Tensor BackwardWalk::settle(const Parts& parts, std::vector<Candidate>& cand
   if (candidates.empty()) return sum;
   if (!sum.defined()) return candidates.front().tensor;
   std::size_t which = 0;
-  if (meets(total, candidates, which) || leaveOut(parts, candidates, value, which)) {
+  if (meets(total, candidates, which) || splitAmongEqualViews(parts, candidates, value, which) ||
+      leaveOut(parts, candidates, value, which)) {
     ++opinion_.compared;
     auto found = candidates[which].tensor;
     candidates.erase(candidates.begin() + which);
@@ -320,7 +340,7 @@ void BackwardWalk::pass(std::size_t position, const Parts& parts) {
 /// The gradients of an op's operands. `from`: terms of a value that goes on behind autograd's back; null: autograd's.
 void BackwardWalk::derive(std::size_t position, const std::vector<at::Tensor>& cotangents, const Parts* from) {
   const auto op = ops_[position];
-  const auto* tensors = values_.at(position);
+  const auto* tensors = recomputed_.tensorsOf(position);
   const auto operands = document_.operands(op);
   std::vector<char> wanted;
   for (const auto operand : operands) wanted.push_back(trained_.has(operand));
@@ -361,7 +381,7 @@ void BackwardWalk::derive(std::size_t position, const std::vector<at::Tensor>& c
 /// The gradients of an op that autograd did not see, apart for each cut that they come from, so that it keeps its name.
 void BackwardWalk::goOnBehindAutograd(std::size_t position, std::vector<Parts> parts) {
   const auto outputs = document_.outputs(ops_[position]);
-  const auto& made = values_.at(position)->outputs;
+  const auto& made = recomputed_.tensorsOf(position)->outputs;
   std::set<std::int32_t> cuts;
   for (std::size_t o = 0; o < parts.size(); ++o) {
     if (o >= made.size() || !isGradient(made[o])) parts[o].clear();
@@ -416,18 +436,19 @@ void BackwardWalk::settleBeforeFunction(std::size_t position, Parts& parts, Valu
 
 void BackwardWalk::visit(std::size_t position) {
   const auto op = ops_[position];
-  const auto* tensors = values_.at(position);
-  if (!tensors) return;
+  const auto* tensors = recomputed_.tensorsOf(position);
+  if (!tensors || recomputed_.isRepeat(position)) return;
+  giveToWritten(position);
   const auto outputs = document_.outputs(op);
   bool any = linked_.contains(op.index) && isNode(position);
   std::vector<Parts> parts(outputs.size());
   for (std::size_t o = 0; o < outputs.size(); ++o)
-    if (const auto found = outputs[o] ? parts_.find(outputs[o].index) : parts_.end(); found != parts_.end()) {
+    if (const auto found = parts_.find(recomputed_.standsFor(outputs[o]).index); found != parts_.end()) {
       parts[o] = std::move(found->second);
       parts_.erase(found);
       any |= !parts[o].empty();
     }
-  if (!any || (position >= span_.begin && !isNode(position))) return;
+  if (!any || (position >= span_.begin && !isNode(position) && recording_.op(op).phase != Phase::recompute)) return;
   const auto& symbol = document_.symbol(op).name;
   if (!isNode(position) && symbol == "aten.detach.default" && !recording_.op(op).function)
     return pass(position, parts[0]);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/formats/recording/recording.h"
+#include "core/torch/steps/recomputed_ops.h"
 #include "core/torch/steps/step_opinion.h"
 #include "core/torch/steps/step_values.h"
 
@@ -61,12 +62,17 @@ class BackwardWalk {
   void index();
   void visit(std::size_t position);
   void finish(const std::string& parameter);
+  Candidate accumulatedInAll(const std::string& parameter) const;
   void hookWrote(std::size_t position);
   void goOnWithoutOps(std::size_t position, const std::vector<at::Tensor>& cotangents, const Parts& parts);
   std::vector<Candidate> readBy(std::size_t forward) const;
   void collect(std::vector<Candidate>& found, std::size_t position, const std::set<std::int32_t>& without) const;
   at::Tensor settle(const Parts& parts, std::vector<Candidate>& candidates, ValueId value, std::size_t position);
   bool meets(const Sum& terms, const std::vector<Candidate>& candidates, std::size_t& which);
+  bool splitAmongEqualViews(const Parts& parts, const std::vector<Candidate>& candidates, ValueId value,
+                            std::size_t& which);
+  ValueId equalViewBefore(ValueId value);
+  void giveToWritten(std::size_t position);
   bool leaveOut(const Parts& parts, const std::vector<Candidate>& candidates, ValueId value, std::size_t& which);
   void blame(const Parts& parts, const Candidate& candidate, ValueId value);
   void pass(std::size_t position, const Parts& parts);
@@ -96,12 +102,14 @@ class BackwardWalk {
   OpDerivatives& derivatives_;
   const BackwardSpan& span_;
   StepOpinion& opinion_;
+  const RecomputedOps recomputed_;
   std::unordered_map<std::int32_t, std::vector<std::size_t>> linked_;  ///< by forward op: its backward ops
   std::map<std::string, std::vector<std::size_t>> accumulated_;        ///< by parameter
   std::unordered_set<std::int32_t> ofForward_;                         ///< values that it made of the forward's alone
   std::unordered_set<std::uint64_t> made_;                             ///< hashes of all results of the backward
   std::unordered_map<std::int32_t, Parts> parts_;                      ///< by value
-  std::map<std::string, Parts> leaves_;                                ///< by parameter
+  std::map<std::tuple<StorageId, MetaId, std::int32_t>, std::vector<ValueId>> equalViews_;  ///< in their order
+  std::map<std::string, Parts> leaves_;                                                     ///< by parameter
   std::map<std::string, ValueId> leafValues_;
 };
 

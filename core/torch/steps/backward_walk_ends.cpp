@@ -52,10 +52,16 @@ GradientCut::Kind BackwardWalk::kindOf(BoundSymbolId cut) const {
 
 /// An op whose node ran none: its gradient passes as it is, or nothing arrived there.
 void BackwardWalk::goOnWithoutOps(std::size_t position, const std::vector<at::Tensor>& cotangents, const Parts& parts) {
+  const auto made = document_.outputs(ops_[position]);
+  const bool isWritten = std::ranges::any_of(parts, [&](const Part& part) {
+    const auto written = part.source ? writtenOperands(document_, part.source) : std::vector<ValueId>();
+    return std::ranges::find(written, made[0]) != written.end();
+  });
+  if (isWritten) return derive(position, cotangents, nullptr);  // a view whose node gave way to that of the write
   std::vector<char> wanted;
   const auto operands = document_.operands(ops_[position]);
   for (const auto operand : operands) wanted.push_back(trained_.has(operand));
-  const auto found = derivatives_.of(ops_[position], *values_.at(position), wanted, cotangents);
+  const auto found = derivatives_.of(ops_[position], *recomputed_.tensorsOf(position), wanted, cotangents);
   if (!found) {
     opinion_.notCompared.push_back({ops_[position], {}, derivatives_.refusal()});
     return;
@@ -66,10 +72,37 @@ void BackwardWalk::goOnWithoutOps(std::size_t position, const std::vector<at::Te
         for (const auto& part : parts) addPart(operands[i], part);
     return;
   }
-  for (const auto& gradient : found->byOperand)
-    if (gradient.defined() && made_.contains(recordedHashOf(gradient))) return derive(position, cotangents, nullptr);
+  const auto isMade = [&](const at::Tensor& gradient) {
+    return !gradient.defined() || made_.contains(recordedHashOf(gradient));
+  };
+  const bool isAny =
+      std::ranges::any_of(found->byOperand, [](const at::Tensor& gradient) { return gradient.defined(); });
+  if (isAny && std::ranges::all_of(found->byOperand, isMade)) return derive(position, cotangents, nullptr);
   for (const auto& part : parts)
     if (part.cut) addCut(kindOf(part.cut), part.cut, {}, part.tensor, document_.outputs(ops_[position])[0]);
+}
+
+/// The sum of what came to a parameter in several goes, as by a checkpoint within another's backward; undefined where
+/// it came in one.
+BackwardWalk::Candidate BackwardWalk::accumulatedInAll(const std::string& parameter) const {
+  const auto found = accumulated_.find(parameter);
+  Candidate whole;
+  if (found == accumulated_.end() || found->second.size() < 2) return whole;
+  std::set<std::int32_t> own;  // memory of the gradient so far
+  for (const auto& name : recording_.names)
+    if (name.role == "gradient" && name.name == parameter) own.insert(name.storage.index);
+  for (const auto position : found->second) {
+    std::vector<Candidate> read;
+    collect(read, position, {});
+    if (read.size() > 1)
+      std::erase_if(read, [&](const Candidate& one) { return own.contains(document_.value(one.value).storage.index); });
+    for (const auto output : document_.outputs(ops_[position]))
+      if (output) own.insert(document_.value(output).storage.index);
+    if (read.size() != 1 || (whole.tensor.defined() && whole.tensor.sizes() != read[0].tensor.sizes())) return {};
+    whole.tensor = whole.tensor.defined() ? whole.tensor + read[0].tensor : read[0].tensor;
+    whole.value = read[0].value;
+  }
+  return whole;
 }
 
 void BackwardWalk::finish(const std::string& parameter) {
@@ -77,6 +110,8 @@ void BackwardWalk::finish(const std::string& parameter) {
   std::vector<Candidate> candidates;
   if (const auto found = accumulated_.find(parameter); found != accumulated_.end())
     for (const auto position : found->second) collect(candidates, position, {});
+  if (const auto whole = accumulatedInAll(parameter); whole.tensor.defined())
+    candidates.insert(candidates.begin(), whole);
   if (candidates.empty()) {
     for (const auto& part : parts)
       if (part.cut) addCut(kindOf(part.cut), part.cut, {}, part.tensor, leafValues_[parameter]);

@@ -40,10 +40,11 @@ struct NotCompared {
 
 /// Retrograd's own derivatives of the recorded forward, compared with the gradients that the recorded backward gave.
 struct StepOpinion {
-  std::size_t compared = 0;                      ///< gradients
-  std::vector<NotCompared> notCompared;          ///< in the order of the backward
-  std::vector<GradientCut> cuts;                 ///< in the order of the backward
-  std::set<std::string> judged;                  ///< parameters whose gradient was compared
+  std::size_t compared = 0;              ///< gradients
+  std::vector<NotCompared> notCompared;  ///< in the order of the backward
+  std::vector<GradientCut> cuts;         ///< in the order of the backward
+  std::vector<Claim> claims;             ///< what else is wrong, such as a recomputation that is not its forward
+  std::set<std::string> judged;          ///< parameters whose gradient was compared
   std::map<std::string, std::string> notJudged;  ///< parameters whose gradient was not, or goes through one, and why
 };
 

@@ -143,6 +143,7 @@ class StepReport {
   }
 
   void cuts() {
+    for (const auto& claim : step_.opinion.claims) add(claim);
     for (const auto& cut : step_.opinion.cuts) {
       auto claim = claimOf(cut, recording_, good_ ? &good_->step.opinion : nullptr);
       if (const auto forward = analysis_.links.forwardOf(document_, cut.op)) claim.also.push_back(forward);

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/torch/steps/backward_walk.h"
+#include "core/trace/effects.h"
 
 namespace retrograd {
 namespace {
@@ -26,15 +27,20 @@ TrainedValues::TrainedValues(const Analysis& analysis)
   };
   for (const auto input : analysis.joint.inputs)
     if (input) leads_[input] = begins(input);
+  std::unordered_set<StorageId> written;  // with what leads to one, by way of another view
   for (const auto op : analysis.joint.ops) {
     const auto phase = recording.op(op).phase;
     const auto operands = document_.operands(op);
+    for (const auto operand : operands)
+      if (isReal(document_, operand) && written.contains(document_.value(operand).storage)) leads_[operand] = 1;
     const bool leads = phase != Phase::optimizer && phase != Phase::clip &&
                        std::ranges::any_of(operands, [&](ValueId operand) { return has(operand); });
     for (const auto output : document_.outputs(op)) {
       if (!isReal(document_, output)) continue;
       const bool isNamed = names_.contains(document_.value(output).storage);
       leads_[output] = isNamed && document_.value(output).version > 0 ? begins(output) : leads || begins(output);
+      if (leads_[output] && !isNamed && !writtenOperands(document_, op).empty())
+        written.insert(document_.value(output).storage);
     }
   }
 }

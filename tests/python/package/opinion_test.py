@@ -1,5 +1,7 @@
-"""A sample of the planted faults of opinion_faults.py: each kind, with its right step."""
-from support import PROGRAM, unittest
+"""A sample of the planted faults of opinion_faults.py, each kind with its right step; checkpoints; detaches."""
+import checkpoints
+import torch
+from support import PROGRAM, InFolder, retrograd, run, told, unittest
 import opinion_faults
 import opinion_programs
 
@@ -24,6 +26,47 @@ class Programs(unittest.TestCase):
             problem, compared, _ = opinion_programs.wrong(seed)
             self.assertTrue(not problem or problem.startswith("not listed"), (seed, problem))
             self.assertGreater(compared + bool(problem), 0, seed)
+
+
+@unittest.skipUnless(PROGRAM, "RETROGRAD names no program")
+class Checkpoints(InFolder):
+    def test_K3_a_right_step_around_a_checkpoint_has_no_cut(self):
+        for name, block in checkpoints.RIGHT.items():
+            with self.subTest(name):
+                checkpoints.record(name, block)
+                code, text = run("check", name, "--strict")
+                self.assertEqual(code, 0, text)
+
+    def test_K3_a_recomputation_that_is_not_its_forward_is_named_with_both_lines(self):
+        for reentrant in (True, False):
+            for name, (block, *said) in checkpoints.WRONG.items():
+                with self.subTest(name, reentrant=reentrant):
+                    path = f"{name} {reentrant}"
+                    checkpoints.record(path, lambda net, h: block(net, h, reentrant))
+                    code, text = run("check", path)
+                    self.assertEqual(code, 1, text)
+                    for part in said:
+                        self.assertIn(part, text)
+
+
+@unittest.skipUnless(PROGRAM, "RETROGRAD names no program")
+class Detaches(InFolder):
+    def test_K11_a_detach_in_the_line_of_its_op_is_named(self):
+        model = torch.nn.ParameterDict({"A": torch.randn(2, 8), "B": torch.randn(3, 2)})
+        optimizer = torch.optim.AdamW(model.values(), 0.01)
+        x = torch.randn(4, 8)
+
+        def step():
+            up = torch.tanh(x @ model["A"].t()).detach() @ model["B"].t()
+            torch.tanh(up).square().mean().backward()
+            optimizer.step()
+
+        with told():
+            retrograd.record("step", step, model=model, optimizer=optimizer)
+        code, text = run("check", "step")
+        self.assertEqual(code, 1, text)
+        self.assertIn("detach (aten.detach.default): no gradient goes through", text)
+        self.assertIn("opinion_test.py", text)
 
 
 for name in opinion_faults.KINDS:
