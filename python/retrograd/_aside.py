@@ -9,7 +9,10 @@ from torch.utils import _python_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ._custom import nodes_behind
+from ._lines import line_now
+from ._raised import Raised
 from ._recorded_op import WHOLE, Op
+from ._recorder_state import Recorded
 
 ASKING = frozenset((  # their formulas, or their checks, differ; scripts/check-recording finds those that are missing
     "CumprodBackward0", "LinalgDetBackward0", "LinalgEigBackward0", "LinalgEighBackward0", "MaskedFillBackward1", "OrmqrBackward0", "ProdBackward0",
@@ -30,6 +33,9 @@ class Whole:
 class Recording(Protocol):
     """What of the recorder is asked."""
 
+    raised: Raised
+    recording: Recorded
+
     def begin(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Optional[Op]: ...
     def ended(self, op: Op, made: Any) -> None: ...
 
@@ -48,9 +54,15 @@ class Aside:
 
         @functools.wraps(own)
         def run(outputs: Any, *args: Any, **kwargs: Any) -> Any:
-            if self._on:
-                self._look(outputs)
-            return own(outputs, *args, **kwargs)
+            if not self._on:
+                return own(outputs, *args, **kwargs)
+            self._recording.raised.backward(line_now(), self._recording.recording.ops)
+            self._look(outputs)
+            try:
+                return own(outputs, *args, **kwargs)
+            except Exception as error:
+                self._recording.raised.failed(error, outputs)
+                raise
 
         self._on, self._own, self._run = True, own, run
         _set_engine(run)

@@ -58,6 +58,12 @@ def caller() -> Optional[traceback.FrameSummary]:
     return users_frame(sys._getframe(1))
 
 
+def line_now() -> str:
+    """"train.py:12", the user's line that runs now."""
+    line = caller()
+    return f"{Path(line.filename).name}:{line.lineno}" if line is not None else "a line that is not known"
+
+
 # ---- Stacks of graphs ------------------------------------------------------------------------------------------------------------------------------------
 
 

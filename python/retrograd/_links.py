@@ -61,21 +61,27 @@ class Links:
 
     def of(self, node: Any, before: int, read: frozenset[int]) -> Optional[int]:
         """The forward op of a node, whose op `before` reads these storages; None where there is none, or more than one."""
-        name = node.name()
-        if name == ACCUMULATE:
+        if node.name() == ACCUMULATE:
             return None
+        found = self.forward(node, before, read)
+        if found is not None:
+            self.linked += 1
+        else:
+            self._missed(node.name(), bool(self._made.get(node._sequence_nr())), getattr(type(node), "_forward_cls", None))
+        return found
+
+    def forward(self, node: Any, before: int, read: frozenset[int]) -> Optional[int]:
+        """The same without counting."""
+        name = node.name()
         key = (node._sequence_nr(), name)
         if key not in self._known:
-            places = self._made.get(key[0], [])
             function = getattr(type(node), "_forward_cls", None)
-            found = {one.n: one for one in (self._at(thread, place, key[0], name, function, before, read) for thread, place in places) if one is not None}
+            found = {one.n: one for one in (self._at(thread, place, key[0], name, function, before, read) for thread, place in self._made.get(key[0], [])) if one is not None}
             if len(found) > 1:
                 found = {n: one for n, one in found.items() if one.storages & read}
             if not found or len(found) > 1:
-                self._missed(name, bool(places), function)
                 return None
             self._known[key] = next(iter(found))
-        self.linked += 1
         return self._known[key]
 
     def _missed(self, name: str, seen: bool, function: Optional[type]) -> None:
@@ -142,6 +148,10 @@ class Repeats:
     def repeatable(self, key: Hashable, op: Repeatable) -> None:
         self._by_key.setdefault(key, []).append(len(self._regions))
         self._regions.append(op)
+
+    def ops(self) -> list[int]:
+        """Those of checkpointed regions, in their order."""
+        return [one.n for one in self._regions]
 
     def repeated(self, key: Hashable, reads: Sequence[int], makes: Sequence[int]) -> Optional[Repeatable]:
         """The op that a recomputed one repeats. Regions are recomputed from the last to the first, and each in order."""

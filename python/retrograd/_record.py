@@ -44,6 +44,7 @@ class Recording:
         self._mode: Optional[Recorder] = None
         self._stance: Any = None
         self._stream: Optional[Stream] = None
+        self._raised: dict[str, Any] = {}
 
     def __enter__(self) -> "Recording":
         from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
@@ -127,6 +128,8 @@ class Recording:
         assert self._mode is not None and self._stream is not None
         self._pause()
         try:
+            if error is not None:
+                self._raised = self._why(error)
             try:
                 self._mode.finish(text_of(error) if error is not None else None)
             except OSError as failed:  # the disk is full: the loop goes on
@@ -139,8 +142,17 @@ class Recording:
         finally:
             self._mode = None
         self._say(f"retrograd: recorded {self.ops} ops, {readable(self._stream.written)}, in {quoted(self.path)}.")
+        if "answer" in self._raised:
+            self._say(f"  It raised {self._raised['type']}: {self._raised['answer']}.")
         for note in self.notes:
             self._say(f"  {note}")
+
+    def _why(self, error: BaseException) -> dict[str, Any]:
+        assert self._mode is not None
+        try:
+            return self._mode.why(error, self._source)
+        except Exception as own:
+            return {"type": type(error).__name__, "message": text_of(error), "frames": [], "unanswered": text_of(own)}
 
     def _write_manifest(self, complete: bool, error: Optional[BaseException]) -> None:
         assert self._mode is not None
@@ -151,7 +163,7 @@ class Recording:
             "device": "cuda" if self._mode.on_gpu else "cpu", "settings": _settings(), "compiled": "functions of torch.compile ran eagerly",
             "links": {"linked": links.linked, "ambiguous": links.ambiguous, "unlinked": links.unlinked, "without": dict(sorted(links.without.items()))},
             "notes": self.notes, "notice": NOTICE,
-        } | ({"error": first_line(text_of(error))} if error is not None else {})
+        } | ({"error": first_line(text_of(error)), "raised": self._raised} if error is not None else {})
         temporary = self.path / "retrograd.json.new"
         temporary.write_text(json.dumps(manifest, indent=1, allow_nan=False) + "\n")
         os.replace(temporary, self.path / "retrograd.json")

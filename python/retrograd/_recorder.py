@@ -11,6 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from ._aside import Aside
 from ._called import as_called
 from ._folder import first_line, text_of
+from ._raised import Ops, Raised
 from ._recorded_op import Op
 from ._recorder_state import Recorded, RecorderState
 from ._stream import Stream
@@ -34,6 +35,7 @@ class Recorder(RecorderState, TorchDispatchMode):  # type: ignore[no-untyped-cal
         self.on = False
         self._lock = threading.RLock()
         self._hooks: list[Any] = []
+        self.raised = Raised()
         self._aside = Aside(self, self)
 
     def start(self) -> None:
@@ -51,6 +53,17 @@ class Recorder(RecorderState, TorchDispatchMode):  # type: ignore[no-untyped-cal
             hook.remove()
         self._aside.stop()
         take_off(self)
+
+    def why(self, error: BaseException, source: bool) -> dict[str, Any]:
+        """What the manifest says of the exception that ends the recording."""
+        self.stream.flush()
+
+        def storage(one: Any) -> Optional[int]:
+            memory = self.memory_of(one)
+            return memory.id if memory is not None else None
+
+        return self.raised.manifest(error, lambda: Ops(self.stream.path), storage, lambda node: self.links.forward(node, self.recording.ops, frozenset()), self.recording.model,
+                                    self.repeats.ops(), source)
 
     def finish(self, error: Optional[str]) -> None:
         with self._lock:

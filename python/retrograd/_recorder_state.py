@@ -177,10 +177,11 @@ class RecorderState:
             self._freed.append(held.number)
 
     def memory(self, tensor: torch.Tensor) -> Optional[Memory]:
-        if tensor.layout != torch.strided:
-            return None
+        return self.memory_of(tensor.untyped_storage()) if tensor.layout == torch.strided else None
+
+    def memory_of(self, storage: Any) -> Optional[Memory]:
         self._forget_gone()
-        found = self._storages.get(tensor.untyped_storage()._cdata)
+        found = self._storages.get(storage._cdata)
         return found[1] if found is not None else None
 
     def storages_of(self, tensors: Iterable[torch.Tensor]) -> list[int]:

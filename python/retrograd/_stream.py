@@ -67,7 +67,8 @@ class Stream:
 
     def __init__(self, folder: Path, source: bool):
         self.data = DataFiles(folder / "data")
-        self._file = open(folder / "ops.jsonl", "w", buffering=1 << 16, encoding="utf-8")
+        self.path = folder / "ops.jsonl"
+        self._file = open(self.path, "w", buffering=1 << 16, encoding="utf-8")
         self._source = source
         self._characters = 0
         self._ids: dict[tuple[str, Hashable], int] = {}
