@@ -27,6 +27,7 @@ class Again:
     path: Path
     is_finite: bool  # its outputs and gradients
     error: Optional[str]  # the exception that ended it
+    answer: Optional[str] = None  # why it was raised, for an error of PyTorch's own
 
     @property
     def shows_it(self) -> bool:
@@ -66,7 +67,7 @@ def record_again(folder: Path, model: torch.nn.Module, optimizer: Optional[torch
         gradients = [p.grad for p, _ in kept] if accumulate else list(found)
         for p, gradient in kept:
             p.grad = gradient
-    return Again(recording.path, _are_finite([*ends, *(one for one in gradients if one is not None)]), error)
+    return Again(recording.path, _are_finite([*ends, *(one for one in gradients if one is not None)]), error, recording.answer)
 
 
 def record_whole(folder: Path, model: torch.nn.Module, optimizer: Optional[torch.optim.Optimizer], function: Callable[[], Any], limits: Limits, update: int) -> Again:
@@ -78,7 +79,7 @@ def record_whole(folder: Path, model: torch.nn.Module, optimizer: Optional[torch
             function()
     except Exception as raised:
         error = text_of(raised)
-    return Again(recording.path, are_finite(model), error)
+    return Again(recording.path, are_finite(model), error, recording.answer)
 
 
 def _is_one(cotangent: torch.Tensor) -> bool:
@@ -150,7 +151,7 @@ def fits(writer: FolderWriter, model: torch.nn.Module) -> bool:
 
 def recording_json(again: Again, devices: Sequence[torch.device], lacks: Sequence[str]) -> dict[str, Any]:
     """What a folder says of the recording in it. `lacks`: what of the step could not be kept."""
-    return {"recording": {"path": again.path.name, "shows_it": again.shows_it, "lacks": list(lacks)} | ({"error": first_line(again.error)} if again.error else {}),
+    return {"recording": {"path": again.path.name, "shows_it": again.shows_it, "lacks": list(lacks)} | ({"error": first_line(again.error)} if again.error else {}) | ({"answer": again.answer} if again.answer else {}),
             "device": "cuda" if any(device.type == "cuda" for device in devices) else "cpu"}
 
 

@@ -139,6 +139,8 @@ def _report(folder: Folder, where: str) -> list[str]:
     recording = manifest.get("recording")
     lacks = recording["lacks"] if recording is not None else manifest["cannot_replay"]
     lines = [f"retrograd: {where}{f', rank {rank()} of {ranks()}' if ranks() > 1 else ''}: {first_line(manifest['failure']['message'])}."]
+    if recording is not None and "answer" in recording:
+        lines.append(f"  {recording['answer']}.")
     if "open" in manifest:
         lines.append(f"  Written: {folder} ({readable(sum(file.stat().st_size for file in folder.path.rglob('*') if file.is_file()))}). {manifest['inside']}")
     for line in manifest["cannot_replay"]:

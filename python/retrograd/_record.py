@@ -66,6 +66,11 @@ class Recording:
         elif self._stream is None:
             self._say(f"retrograd: nothing was recorded: the loop made {self._update} updates" + (f", and {sorted(self._steps)} was asked for" if self._steps else ""))
 
+    @property
+    def answer(self) -> Optional[str]:
+        """Why the exception that ended it was raised, where that is known."""
+        return self._raised.get("answer")
+
     def count(self) -> None:
         """One more op."""
         self.ops += 1
@@ -142,8 +147,8 @@ class Recording:
         finally:
             self._mode = None
         self._say(f"retrograd: recorded {self.ops} ops, {readable(self._stream.written)}, in {quoted(self.path)}.")
-        if "answer" in self._raised:
-            self._say(f"  It raised {self._raised['type']}: {self._raised['answer']}.")
+        if self.answer is not None:
+            self._say(f"  It raised {self._raised['type']}: {self.answer}.")
         for note in self.notes:
             self._say(f"  {note}")
 

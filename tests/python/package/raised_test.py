@@ -130,6 +130,16 @@ class Raised(InFolder):
         self.assertIn("mat1 and mat2", found["message"])
         self.assertIn(int(at("other").split(":")[1]), [one["line"] for one in found["frames"]])
 
+    def test_K4_catch_gives_the_answer(self):
+        model = Model()
+        with told() as text, self.assertRaises(RuntimeError), retrograd.catch(model) as c:
+            out = model(torch.randn(3, 4)).sigmoid()  # saved for catch
+            out.mul_(2)  # overwritten for catch
+            out.sum().backward()
+        answer = f"sigmoid ({at('saved for catch')}) saved its result for the backward, and mul_ ({at('overwritten for catch')}) overwrote it"
+        self.assertIn(answer, text.getvalue())
+        self.assertEqual(c.folder.manifest["recording"]["answer"], answer)
+
     def test_K4_parameters_that_DistributedDataParallel_meets_twice_or_never(self):
         script = """
 import os, sys, torch, retrograd
