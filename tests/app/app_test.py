@@ -599,7 +599,6 @@ class Ranks(Case):
                     self.assertTrue(split["transmitted" if transmit else "replicated"])
                     self.assertFalse(split["replicated" if transmit else "transmitted"])
 
-    # Holds P31.
     def test_draws_over_ranks_are_those_of_the_model_in_one_piece(self):
         model = self.path / "draws.txt"
         model.write_text('def computation(x):\n    # x: "f32[8, 8]"\n    a = aten.dropout(x, 0.5, True)\n    b = aten.tanh(a)\n    c = aten.dropout(b, 0.5, True)\n'
@@ -624,7 +623,6 @@ class Ranks(Case):
         file.write_bytes(struct.pack("<Q", len(text)) + text + blob)
         return file
 
-    # Holds P62, P63.
     def test_a_batch_is_cut_into_microbatches(self):
         loss = DYNAMIC / "loss" / "model.pt2"
         twelve = ["--batch", self.batch(x=(12, 8), target=list(range(10)) + [3, 4]), "--stages", 2, "--microbatches", 4]
@@ -874,7 +872,6 @@ class Pipeline(Case):
             document = self.fits("pipeline", "pipeline", "split", model, *arguments[1:])
             self.assertEqual(len(document["stages"]), 3)
 
-    # Holds P32.
     def test_stages_have_devices_of_their_own(self):
         model = DATA / "mlp" / "model.pt2"
         document = self.fits("pipeline", "pipeline", "split", model, "--stages", 2, "--devices", "cpu,cuda:1", "--out", self.path)

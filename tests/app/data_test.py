@@ -65,7 +65,6 @@ class Weights(Case):
         zeros = write_safetensors(self.path / "zeros.safetensors", {name: (d, s, bytes(len(b))) for name, (d, s, b) in self.own.items()})
         self.assertNotEqual(self.results("--weights", zeros), own)
 
-    # Holds J14.
     def test_J14_what_does_not_fit_is_listed_and_refused(self):
         names = sorted(self.own)
         odd = dict(self.own)
@@ -239,7 +238,6 @@ class Jobs(Case):
         wrong = write_safetensors(self.path / "wrong.safetensors", {"mm_1": ("F32", [8, 16], content)})
         self.assertIn("no opaque op has this result", self.bad("run", log, "--fill", wrong).stderr)
 
-    # Holds J12.
     def test_J12_the_second_gelu_is_the_first_difference(self):
         job = JOBS / "debugmode"
         report = valid(self.ends(1, "numbers", job / "clean.json", job / "perturbed.json", "--format", "json").stdout, "numbers")

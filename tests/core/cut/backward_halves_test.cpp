@@ -42,7 +42,6 @@ Names made(const Document& document, const Trace& trace) {
   return found;
 }
 
-// Holds P61.
 TEST(BackwardHalves, InputsComeFirstAndWeightsFromWhatIsLeft) {
   const auto traces = readTextTraces(text, "model.txt", pipelineLookup);
   const auto& document = *traces.document;

@@ -38,7 +38,6 @@ TEST(CutRequest, MarkersAreLeftOutWhereAsked) {
   EXPECT_NO_THROW(cutsOf(model, request)) << "nothing is in the policy's way";
 }
 
-// Holds P18.
 TEST(CutRequest, APolicyExcludesMarkersAndPoints) {
   const auto model = modelOf(marked);
   CutRequest request;

@@ -50,14 +50,12 @@ std::vector<Names> stages(const ModelFile& model, const Cuts& cuts) {
   return found;
 }
 
-// Holds P11, P12, P13, P14, P15.
 TEST(Cuts, MarkersBeginStagesAndEmptyOnesCollapse) {
   const auto model = modelOf(marked);
   EXPECT_EQ(markers(model).size(), 5u);
   EXPECT_EQ(stages(model, markers(model)), (std::vector<Names>{{"a"}, {"b", "c"}, {"d"}}));
 }
 
-// Holds P12.
 TEST(Cuts, NoMarkerIsOneStage) {
   const auto model =
       modelOf("def computation(x):\n    # x: \"f32[4]\"\n    a = aten.sin(x)  # a: \"f32[4]\"\n    return a\n");
@@ -65,7 +63,6 @@ TEST(Cuts, NoMarkerIsOneStage) {
   EXPECT_EQ(stages(model, {}), (std::vector<Names>{{"a"}}));
 }
 
-// Holds P16.
 TEST(Cuts, BeforeAndBehindAModule) {
   const auto model = modelOf(modules);
   EXPECT_EQ(stages(model, at(model, {"layers.1"})), (std::vector<Names>{{"a", "b", "c"}, {"d", "e", "f"}}));
@@ -73,7 +70,6 @@ TEST(Cuts, BeforeAndBehindAModule) {
   EXPECT_EQ(stages(model, at(model, {"layers.1:after"})), (std::vector<Names>{{"a", "b", "c", "d"}, {"e", "f"}}));
 }
 
-// Holds P19.
 TEST(Cuts, AModuleCalledTwiceIsCutTwice) {
   const auto model = modelOf(modules);
   EXPECT_EQ(stages(model, at(model, {"layers.0"})), (std::vector<Names>{{"a"}, {"b", "c", "d"}, {"e", "f"}}));
@@ -95,7 +91,6 @@ TEST(Cuts, AtAnOp) {
   EXPECT_NE(errorOf([&] { at(model, {"#nothing"}); }).find("no op of this name"), std::string::npos);
 }
 
-// Holds P17.
 TEST(Cuts, WhatIsNotThereIsNamed) {
   const auto model = modelOf(modules);
   EXPECT_NE(errorOf([&] {
@@ -134,7 +129,6 @@ def computation(x):
     return e
 )";
 
-// Holds P30.
 TEST(Cuts, RegionsStayWhole) {
   const auto model = modelOf(region);
   EXPECT_EQ(stages(model, at(model, {"inner"})), (std::vector<Names>{{"a"}, {"d", "e"}}));

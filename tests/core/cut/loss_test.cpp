@@ -33,7 +33,6 @@ std::string refusal(const ModelFile& model, const std::string& spec) {
 
 const Names triple{"0", "1", "2"};
 
-// Holds P1.
 TEST(Loss, FlagsPickValuesOnly) {
   EXPECT_EQ(find(returning({"0"}), "False"), std::nullopt);
   EXPECT_EQ(find(returning({"0", "1", "2", "3"}), "(False, True, False, False)"), 1u);
@@ -41,7 +40,6 @@ TEST(Loss, FlagsPickValuesOnly) {
             "loss: Loss spec must specify a dynamic value but got None");
 }
 
-// Holds P2.
 TEST(Loss, TheFirstTrueOfASequenceWins) {
   EXPECT_EQ(find(returning(triple), "(False, True, True)"), 1u);
   EXPECT_EQ(find(returning(triple), "[True, False, False]"), 0u) << "a list fits a tuple";
@@ -62,7 +60,6 @@ TEST(Loss, DictionariesMatchByKey) {
             "loss: Output value {'loss': a, 'logits': (b, c)} must match type of loss specification (True,)");
 }
 
-// Holds P4.
 TEST(Loss, WithoutATrueThereIsNoLoss) {
   EXPECT_EQ(refusal(returning(triple), "(False, False, False)"),
             "loss: Did not find loss value in specification (False, False, False)");
@@ -71,14 +68,12 @@ TEST(Loss, WithoutATrueThereIsNoLoss) {
             "loss: Did not find any loss value according to output_loss_value_spec=False");
 }
 
-// Holds P5.
 TEST(Loss, OtherTypesAreNotASpecification) {
   EXPECT_EQ(refusal(returning(triple), "(1, False, False)"),
             "loss: Unsupported type <class 'int'> in loss specification");
   EXPECT_EQ(refusal(returning({"0"}), "(None,)"), "loss: Unsupported type <class 'NoneType'> in loss specification");
 }
 
-// Holds P6.
 TEST(Loss, NestingMustMatch) {
   EXPECT_EQ(refusal(returning(triple), "((True,), False, False)"),
             "loss: Output value a must match type of loss specification (True,)");
@@ -128,7 +123,6 @@ TEST(Loss, ChoicesSayWhatCannotBeTheLoss) {
             "loss: grad can be implicitly created only for scalar outputs; b is cpu f32[4]");
 }
 
-// Holds P1, P48.
 TEST(Loss, ALossIsOfARealNumber) {
   const auto model = modelOf(R"(
 def computation(x):

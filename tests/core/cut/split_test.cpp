@@ -69,7 +69,6 @@ def computation(x):
   EXPECT_EQ(split.stages.at(0).outputs[1].results, std::vector<std::size_t>{1});
 }
 
-// Holds P35, P36.
 TEST(Split, ParametersGoToTheirOneStage) {
   const auto model = modelOf(skips);
   const auto split = splitAtMarkers(model);
@@ -99,7 +98,6 @@ def computation(x, w):
   EXPECT_EQ(edgesOf(model, split), (Names{"in>0 x", "0>1 b[0]", "in>1 x"}));
 }
 
-// Holds P57.
 TEST(Split, InputsThatNobodyUsesAreNamed) {
   const auto model = modelOf(
       "def computation(x, y):\n    # x: \"f32[4]\"\n    # y: \"f32[4]\"\n    a = aten.mul.Tensor(y, y)  # a: "
@@ -272,7 +270,6 @@ TEST(Split, ABufferReadBeforeItsOwnerIsRefused) {
       << errorOf([&] { splitAtMarkers(model); });
 }
 
-// Holds P42.
 TEST(Split, ABufferHasOneOwner) {
   std::string text = buffers;
   text.replace(text.find("    return"), 0, "    g = aten.add_.Tensor(m, f)  # g: \"f32[4]\", shares m, version 2\n");
@@ -332,7 +329,6 @@ def computation(x):
       << error;
 }
 
-// Holds P29b.
 TEST(Split, AWriteToOneOfTwoReceivedAliasesIsRefused) {
   std::string text = written;
   text.replace(text.find("    b = aten.mul_"), 0, "    w = aten.sin(v)  # w: \"f32[2]\"\n");

@@ -98,7 +98,6 @@ void expectAsInFile(const Sample& sample) {
   EXPECT_EQ(simulate(file).makespan, simulate(ours).makespan);
 }
 
-// Holds P64.
 TEST(ScheduleConformance, ordersAreThoseOfTheSamples) {
   const auto all = samplesOf(samples);
   ASSERT_EQ(all.size(), 9u);
@@ -122,7 +121,6 @@ TEST(ScheduleConformance, figuresAreTheGoldenOnes) {
   }
 }
 
-// Holds P65.
 TEST(ScheduleConformance, pytorchsOneForwardOneBackwardIsRefusedAndOursRuns) {
   const auto theirs = readScheduleFile((samples / "1F1B_pp2_mb4.csv").string());
   const auto check = checkSchedule(theirs);

@@ -32,7 +32,6 @@ Schedule make(const char* name, std::int32_t ranks, std::int32_t microbatches, s
   return makeSchedule(*findScheduleKind(name), ranks, microbatches, stages);
 }
 
-// Holds P64.
 TEST(ScheduleText, everyKindOfActionReadsBack) {
   for (const char* each :
        {"0F0", "12I3", "3W10", "7B2", "1SEND_F0", "2RECV_F5", "2SEND_B1", "0RECV_B9", "1WAIT_SEND_F4", "1WAIT_SEND_B4",

@@ -74,7 +74,6 @@ struct Elementwise : JointBuilder {
   }
 };
 
-// Holds B15.
 TEST(MinCut, B15_SavesTheFewestBytesByShape) {
   Elementwise m;
   EXPECT_EQ(savedBytes(m.document, m.trace).storages, 3 * 32);
@@ -84,14 +83,12 @@ TEST(MinCut, B15_SavesTheFewestBytesByShape) {
   EXPECT_EQ(m.problems(result.joint), Lines());
 }
 
-// Holds B15.
 TEST(MinCut, B15_NeverRecomputesAMatrixProduct) {
   Elementwise m;
   for (const auto& line : m.backwardOf(partition(m.document, m.trace, minCut()).joint))
     EXPECT_EQ(line.find("mm("), std::string::npos) << line;
 }
 
-// Holds B15.
 TEST(MinCut, B15_ANarrowValueIsCutInsteadOfAWideOne) {
   JointBuilder m;
   const auto x = m.input("x", {8}), w = m.input("w", {8}, ValueKind::parameter),
@@ -108,7 +105,6 @@ TEST(MinCut, B15_ANarrowValueIsCutInsteadOfAWideOne) {
   EXPECT_EQ(m.backwardOf(result.joint), (Lines{"bw_y = expand_copy(narrow)", "g = mul(cotangent, bw_y)"}));
 }
 
-// Holds B15.
 TEST(MinCut, B15_DrawsWritesAndDataAreSaved) {
   JointBuilder m;
   const auto x = m.input("x", {8});

@@ -76,7 +76,6 @@ TEST(Partition, NamesNearModulesAndOps) {
   EXPECT_NE(messageFor("").find("there are"), std::string::npos);
 }
 
-// Holds D9.
 TEST(Partition, D9_RunsTwiceOnOneDocument) {
   Blocks m;
   const auto first = m.recomputed({"all"});
@@ -84,7 +83,6 @@ TEST(Partition, D9_RunsTwiceOnOneDocument) {
   EXPECT_EQ(partition(m.document, m.trace, {}).joint.ops, m.trace.ops);
 }
 
-// Holds A23, D4.
 TEST(Partition, A23_CheckpointRegionsAreRecomputed_D4_NestedOnesToo) {
   JointBuilder m;
   Symbol checkpoint;

@@ -27,7 +27,6 @@ struct Chain : JointBuilder {
   }
 };
 
-// Holds A26.
 TEST(Recompute, A26_RecomputesOnceJustBeforeTheFirstReader) {
   Chain m;
   const auto joint = recompute(m.document, m.trace, m.marks({m.b}));
@@ -36,7 +35,6 @@ TEST(Recompute, A26_RecomputesOnceJustBeforeTheFirstReader) {
   EXPECT_EQ(m.problems(joint), nothing);
 }
 
-// Holds A26.
 TEST(Recompute, A26_TakesTheClosureOfMarkedProducersInOrder) {
   Chain m;
   const auto joint = recompute(m.document, m.trace, m.marks({m.a, m.b}));
@@ -44,14 +42,12 @@ TEST(Recompute, A26_TakesTheClosureOfMarkedProducersInOrder) {
             (Lines{"bw_a = sin(x)", "bw_b = exp(bw_a)", "g1 = mul(cotangent, bw_b)", "g2 = addcmul(g1, bw_a, bw_b)"}));
 }
 
-// Holds B11.
 TEST(Recompute, B11_RecomputesNothingThatTheBackwardDoesNotNeed) {
   Chain m;
   const auto joint = recompute(m.document, m.trace, m.marks({m.c}));
   EXPECT_EQ(joint.ops, m.trace.ops);
 }
 
-// Holds B11.
 TEST(Recompute, B11_WhatIsRecomputedIsNotSaved) {
   Chain m;
   const auto joint = recompute(m.document, m.trace, m.marks({m.a, m.b}));
@@ -60,7 +56,6 @@ TEST(Recompute, B11_WhatIsRecomputedIsNotSaved) {
   EXPECT_EQ(split.backward.savedCount, 1u);
 }
 
-// Holds B15.
 TEST(Recompute, B15_SecondValuesHaveTheirOwnStorageAndName) {
   Chain m;
   const auto joint = recompute(m.document, m.trace, m.marks({m.b}));
@@ -73,7 +68,6 @@ TEST(Recompute, B15_SecondValuesHaveTheirOwnStorageAndName) {
   EXPECT_EQ(m.document.value(value).meta, m.document.value(m.b).meta);
 }
 
-// Holds A9.
 TEST(Recompute, A9_CopiesSayWhatTheyRepeat) {
   Chain m;
   const auto joint = recompute(m.document, m.trace, m.marks({m.b}));
@@ -84,7 +78,6 @@ TEST(Recompute, A9_CopiesSayWhatTheyRepeat) {
   EXPECT_EQ(copy.origin.op, m.document.boundSymbol(m.document.value(m.b).producer).origin.op);
 }
 
-// Holds D10.
 TEST(Recompute, D10_GradientOpsKeepTheirOwnRole) {
   Chain m;
   const auto before = m.trace.ops[m.trace.forwardCount];
@@ -98,7 +91,6 @@ TEST(Recompute, D10_GradientOpsKeepTheirOwnRole) {
   EXPECT_EQ(joint.history[0].replaced[0], (std::pair{before, joint.ops[joint.forwardCount + 1]}));
 }
 
-// Holds A30.
 TEST(Recompute, A30_NamesOfTheModelAreNotTakenAgain) {
   JointBuilder m;
   const auto x = m.input("bw_a", {4}), a = m.forward("aten.sin.default", {x}, "a");
@@ -108,7 +100,6 @@ TEST(Recompute, A30_NamesOfTheModelAreNotTakenAgain) {
   EXPECT_EQ(m.backwardOf(joint), (Lines{"bw_a_1 = sin(bw_a)", "g = mul(cotangent, bw_a_1)"}));
 }
 
-// Holds D9.
 TEST(Recompute, D9_RunsAgainOnTheSameJoint) {
   Chain m;
   const auto before = m.backwardOf(m.trace);
@@ -122,7 +113,6 @@ TEST(Recompute, D9_RunsAgainOnTheSameJoint) {
   EXPECT_EQ(m.problems(second), nothing);
 }
 
-// Holds D9.
 TEST(Recompute, D9_RunsAgainOnItsOwnResult) {
   Chain m;
   const auto first = recompute(m.document, m.trace, m.marks({m.b}));
@@ -132,7 +122,6 @@ TEST(Recompute, D9_RunsAgainOnItsOwnResult) {
   EXPECT_EQ(m.problems(second), nothing);
 }
 
-// Holds A27.
 TEST(Recompute, A27_WhatOnlyTheBackwardNeedsLeavesTheForward) {
   JointBuilder m;
   const auto x = m.input("x", {4}), a = m.forward("aten.cos.default", {x}, "a"),
@@ -197,7 +186,6 @@ struct Dropout : JointBuilder {
   }
 };
 
-// Holds D1.
 TEST(Recompute, D1_ADrawIsReplayed) {
   Dropout m;
   const auto joint = recompute(m.document, m.trace, m.marks({m.e, m.d, m.mask}));
@@ -209,7 +197,6 @@ TEST(Recompute, D1_ADrawIsReplayed) {
   EXPECT_EQ(m.problems(joint), nothing);
 }
 
-// Holds D2.
 TEST(Recompute, D2_AStorageIsMadeAgainAsAWholeOrNotAtAll) {
   Dropout m;
   std::vector<Problem> problems;
@@ -220,7 +207,6 @@ TEST(Recompute, D2_AStorageIsMadeAgainAsAWholeOrNotAtAll) {
   EXPECT_NE(problems[0].message.find("cannot be recomputed"), std::string::npos);
 }
 
-// Holds D2.
 TEST(Recompute, D2_WhatIsReadBeforeAWriteIsReadBeforeItAgain) {
   JointBuilder m;
   const auto x = m.input("x", {4}), a = m.forward("aten.sin.default", {x}, "a"),
@@ -233,7 +219,6 @@ TEST(Recompute, D2_WhatIsReadBeforeAWriteIsReadBeforeItAgain) {
                                         "g1 = mul(cotangent, bw_late)", "g2 = mul(g1, bw_early)"}));
 }
 
-// Holds D2.
 TEST(Recompute, D2_NothingReadsASavedStorageAsItWasBeforeAWrite) {
   JointBuilder m;
   const auto x = m.input("x", {4}), a = m.forward("aten.sin.default", {x}, "a"),
@@ -244,7 +229,6 @@ TEST(Recompute, D2_NothingReadsASavedStorageAsItWasBeforeAWrite) {
   EXPECT_EQ(joint.ops, m.trace.ops) << "a now holds late";
 }
 
-// Holds D2.
 TEST(Recompute, D2_AWriteThroughAViewComesAlong) {
   JointBuilder m;
   const auto x = m.input("x", {4}), a = m.forward("aten.sin.default", {x}, "a"),

@@ -48,7 +48,6 @@ struct Joint {
   }
 };
 
-// Holds B1, B13.
 TEST(Split, B1_B13_ForwardAndBackwardTogetherAreTheJoint) {
   Joint j;
   const auto [forward, backward] = splitJoint(j.document, j.trace, 2);
@@ -57,7 +56,6 @@ TEST(Split, B1_B13_ForwardAndBackwardTogetherAreTheJoint) {
   EXPECT_EQ(both, j.trace.ops);
 }
 
-// Holds B2, B4, B8.
 TEST(Split, B2_B4_B8_ForwardReturnsResultsThenWhatIsSaved) {
   Joint j;
   const auto [forward, backward] = splitJoint(j.document, j.trace, 2);
@@ -66,7 +64,6 @@ TEST(Split, B2_B4_B8_ForwardReturnsResultsThenWhatIsSaved) {
   EXPECT_EQ(forward.inputs, (std::vector<ValueId>{j.x, j.w}));
 }
 
-// Holds B7.
 TEST(Split, B7_SavedOnceInOrderOfFirstUse) {
   Joint j;
   const auto [forward, backward] = splitJoint(j.document, j.trace, 2);
@@ -75,7 +72,6 @@ TEST(Split, B7_SavedOnceInOrderOfFirstUse) {
   EXPECT_EQ(backward.inputs[1], j.y);
 }
 
-// Holds B3, B10.
 TEST(Split, B3_B10_CotangentsFollowTheSavedInTheirSlots) {
   Joint j;
   const auto [forward, backward] = splitJoint(j.document, j.trace, 2);
@@ -84,7 +80,6 @@ TEST(Split, B3_B10_CotangentsFollowTheSavedInTheirSlots) {
   EXPECT_EQ(backward.outputs.size(), 2u);
 }
 
-// Holds B6.
 TEST(Split, B6_GradientThatIsAForwardValueIsSaved) {
   Joint j;
   j.trace.outputs[1] = j.y;
@@ -92,7 +87,6 @@ TEST(Split, B6_GradientThatIsAForwardValueIsSaved) {
   EXPECT_NE(std::find(backward.inputs.begin(), backward.inputs.end(), j.y), backward.inputs.end());
 }
 
-// Holds B9.
 TEST(Split, B9_NothingDifferentiatedGivesAnEmptyBackward) {
   Joint j;
   j.trace.ops.resize(2);

@@ -32,7 +32,6 @@ const Argument& argument(const Builder& b, BoundSymbolId op, std::size_t i) {
   return b.document.pattern(b.document.boundSymbol(op).pattern).arguments.at(i);
 }
 
-// Holds P32.
 TEST(Relocate, tensorsAndDeviceLiteralsMove) {
   Builder b;
   const auto x = b.input("x", {2});
@@ -49,7 +48,6 @@ TEST(Relocate, tensorsAndDeviceLiteralsMove) {
   EXPECT_EQ(deviceOf(b.document, {x}), Device());
 }
 
-// Holds P32.
 TEST(Relocate, aFactoryWithoutADeviceGetsOneOffTheCpuOnly) {
   Builder b;
   const auto op = b.bind(factory(b), factoryCall({}, true), {}, {b.value({2})});
@@ -74,7 +72,6 @@ TEST(Relocate, anOpOnTensorsStaysWhereTheyAre) {
   EXPECT_EQ(argument(b, op, 1).kind, Argument::Kind::none);
 }
 
-// Holds P32.
 TEST(Relocate, autocastIsForTheDevice) {
   Builder b;
   Symbol symbol;

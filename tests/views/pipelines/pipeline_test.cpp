@@ -129,7 +129,6 @@ void PipelineTest::pointsAreTyped() {
   QCOMPARE(find<QTabWidget>(*f, "stages-tabs")->tabText(0), QStringLiteral("Stages (3)"));
 }
 
-// Holds P17, P18.
 void PipelineTest::aRefusalSaysWhyAndLeadsToItsOp() {
   const auto f = opened();
   QVERIFY(f);

@@ -189,7 +189,6 @@ void StageChoicesTest::sharedParametersAreSentOrCopied() {
   QCOMPARE(plan(f).request().options.multiUse, MultiUse::transmit);
 }
 
-// Holds P38, P40.
 void StageChoicesTest::aTiedParameterIsSentUnderAllItsNames() {
   const Text model(R"(
 def computation(x, e, o):

@@ -148,7 +148,6 @@ TEST(ModelFile, branchesAreInSubgraphs) {
   EXPECT_EQ(document.value(branch.inputs[0]).storage, document.value(file.computation.inputs[4].value).storage);
 }
 
-// Holds A30.
 TEST(ModelFile, A30_ANameMeansOneValueOverAllGraphs) {
   const auto file = read("cond_hop");
   const auto& document = *file.document;

@@ -20,7 +20,6 @@ std::vector<BoundSymbolId> withRole(const Analysis& a, const Trace& trace, Role 
   return ops;
 }
 
-// Holds A1.
 TEST(GradTransform, A1_NothingRequiresGradGivesNoBackward) {
   ModelBuilder m;
   const auto x = m.input("x", {2, 3}, DType::i64);
@@ -30,7 +29,6 @@ TEST(GradTransform, A1_NothingRequiresGradGivesNoBackward) {
   for (auto gradient : a->backward.outputs) EXPECT_FALSE(gradient);
 }
 
-// Holds A4.
 TEST(GradTransform, A4_OpsWithoutDifferentiableOutputAreConstant) {
   ModelBuilder m;
   const auto x = m.input("x", {3});
@@ -43,7 +41,6 @@ TEST(GradTransform, A4_OpsWithoutDifferentiableOutputAreConstant) {
   for (auto op : a->backward.ops) EXPECT_NE(bound(*a, op).origin.op, a->computation().trace.ops[0]);
 }
 
-// Holds A4.
 TEST(GradTransform, A4_SomeOutputsDifferentiable) {
   ModelBuilder m;
   const auto x = m.input("x", {5});
@@ -55,7 +52,6 @@ TEST(GradTransform, A4_SomeOutputsDifferentiable) {
   EXPECT_FALSE(a->joint.inputs.back());  // A22: integer outputs take no cotangent
 }
 
-// Holds A9, A10.
 TEST(GradTransform, A9_A10_ValuesBothSidesNeedAreComputedOnceAndSaved) {
   ModelBuilder m;
   const auto x = m.input("x", {4});
@@ -66,7 +62,6 @@ TEST(GradTransform, A9_A10_ValuesBothSidesNeedAreComputedOnceAndSaved) {
   EXPECT_EQ(a->backward.inputs[0], a->forward.outputs[0]);
 }
 
-// Holds A11.
 TEST(GradTransform, A11_GroupsAreInReverseOrderOfTheForward) {
   ModelBuilder m;
   const auto x = m.input("x", {4});
@@ -80,7 +75,6 @@ TEST(GradTransform, A11_GroupsAreInReverseOrderOfTheForward) {
   }
 }
 
-// Holds A14.
 TEST(GradTransform, A14_GroupWithoutCotangentIsDropped) {
   ModelBuilder m;
   const auto x = m.input("x", {4}), w = m.parameter("w", {4});
@@ -93,7 +87,6 @@ TEST(GradTransform, A14_GroupWithoutCotangentIsDropped) {
   for (auto op : a->backward.ops) EXPECT_NE(bound(*a, op).origin.op, mulOp);
 }
 
-// Holds A15, D8.
 TEST(GradTransform, A15_D8_UnusedOutputsAreNotComputedWith) {
   ModelBuilder m;
   const auto x = m.input("x", {3, 3});
@@ -106,7 +99,6 @@ TEST(GradTransform, A15_D8_UnusedOutputsAreNotComputedWith) {
   EXPECT_EQ(opNames(*a, a->backward).find("zeros"), std::string::npos) << opNames(*a, a->backward);
 }
 
-// Holds A16.
 TEST(GradTransform, A16_ContributionsAreSummedInReplayOrderEarlierOnTheLeft) {
   ModelBuilder m;
   const auto x = m.input("x", {4});
@@ -128,7 +120,6 @@ TEST(GradTransform, A16_ContributionsAreSummedInReplayOrderEarlierOnTheLeft) {
   EXPECT_EQ(bound(*a, a->document->value(terms[0]).producer).origin.op, a->computation().trace.ops[2]);
 }
 
-// Holds A18.
 TEST(GradTransform, A18_OutputAlsoUsedAddsItsCotangentFirst) {
   ModelBuilder m;
   const auto x = m.input("x", {4});
@@ -143,7 +134,6 @@ TEST(GradTransform, A18_OutputAlsoUsedAddsItsCotangentFirst) {
   EXPECT_EQ(bound(*a, additions[0]).origin.op, a->computation().trace.ops[0]);
 }
 
-// Holds A17, A20.
 TEST(GradTransform, A17_A20_ValueUsedTwiceInOneOp) {
   ModelBuilder m;
   const auto x = m.input("x", {4});
@@ -153,7 +143,6 @@ TEST(GradTransform, A17_A20_ValueUsedTwiceInOneOp) {
   EXPECT_EQ(withRole(*a, a->backward, Role::accumulation).size(), 1u);
 }
 
-// Holds A19, D7.
 TEST(GradTransform, A19_D7_InputReturnedDirectlyHasItsCotangentAsGradient) {
   ModelBuilder m;
   const auto x = m.input("x", {4}), y = m.input("y", {4});
@@ -165,7 +154,6 @@ TEST(GradTransform, A19_D7_InputReturnedDirectlyHasItsCotangentAsGradient) {
   EXPECT_EQ(a->document->value(a->backward.outputs[0]).kind, ValueKind::cotangent);
 }
 
-// Holds A21.
 TEST(GradTransform, A21_GradientsAlignWithTheInputs) {
   ModelBuilder m;
   const auto x = m.input("x", {4});
@@ -181,7 +169,6 @@ TEST(GradTransform, A21_GradientsAlignWithTheInputs) {
   for (std::size_t i = 1; i < 5; ++i) EXPECT_FALSE(a->backward.outputs[i]) << i;
 }
 
-// Holds A28, A29.
 TEST(GradTransform, A28_A29_BorderAndHistory) {
   ModelBuilder m;
   const auto x = m.input("x", {4});
@@ -194,7 +181,6 @@ TEST(GradTransform, A28_A29_BorderAndHistory) {
   EXPECT_EQ(a->joint.history.front().parent, "computation");
 }
 
-// Holds A30.
 TEST(GradTransform, A30_NamesDoNotClash) {
   ModelBuilder m;
   const auto x = m.input("cotangent_0", {4}), y = m.input("t4", {4});
@@ -211,7 +197,6 @@ TEST(GradTransform, A30_NamesDoNotClash) {
     EXPECT_TRUE(names.insert(a->document->displayName(value)).second) << a->document->displayName(value);
 }
 
-// Holds D5.
 TEST(GradTransform, D5_DetachCutsTheGradient) {
   ModelBuilder m;
   const auto x = m.input("x", {4});
@@ -223,7 +208,6 @@ TEST(GradTransform, D5_DetachCutsTheGradient) {
   EXPECT_FALSE(a->joint.inputs.back());
 }
 
-// Holds D9.
 TEST(GradTransform, D9_RunsAgainOnTheSameDocument) {
   ModelBuilder m;
   const auto x = m.input("x", {4}), w = m.parameter("w", {4});
@@ -240,7 +224,6 @@ TEST(GradTransform, D9_RunsAgainOnTheSameDocument) {
   EXPECT_TRUE(verify(*file.document, second.joint).empty());
 }
 
-// Holds D10.
 TEST(GradTransform, D10_OnlyRecomputedOpsAreMarkedSo) {
   ModelBuilder m;
   const auto x = m.input("x", {4});

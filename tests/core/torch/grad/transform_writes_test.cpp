@@ -11,7 +11,6 @@
 namespace retrograd::test {
 namespace {
 
-// Holds D2.
 TEST(GradTransformWrites, D2_WritesThroughViewsReachTheirBase) {
   ModelBuilder m;
   const auto x = m.input("x", {3, 4}), w = m.parameter("w", {4});
@@ -58,7 +57,6 @@ TEST(GradTransformWrites, D2_WritesToThePartsOfUnsafeSplit) {
   }
 }
 
-// Holds D2.
 TEST(GradTransformWrites, D2_WritesThroughViewsOfComplexTensors) {
   ModelBuilder m;
   const auto x = m.input("x", {4, 3}, DType::c64), w = m.input("w", {2, 3}, DType::c64),
@@ -73,7 +71,6 @@ TEST(GradTransformWrites, D2_WritesThroughViewsOfComplexTensors) {
   expectRight(m.analyse());
 }
 
-// Holds D2.
 TEST(GradTransformWrites, D2_ReturnedViewOfSomethingWrittenIsMadeInTheForward) {
   ModelBuilder m;
   const auto x = m.input("x", {3, 4});
@@ -88,7 +85,6 @@ TEST(GradTransformWrites, D2_ReturnedViewOfSomethingWrittenIsMadeInTheForward) {
     EXPECT_EQ(bound(*a, a->joint.ops[i]).origin.role == Role::forward, i < a->joint.forwardCount) << i;
 }
 
-// Holds D2.
 TEST(GradTransformWrites, D2_WritesToInputsLandAtTheEndOfTheForward) {
   ModelBuilder m;
   const auto x = m.input("x", {4}), b = m.buffer("b", {4});
@@ -138,7 +134,6 @@ TEST(GradTransformWrites, NoGradRegionWritesPassTheGradientThrough) {
   expectRight(m.analyse());
 }
 
-// Holds B5.
 TEST(GradTransformWrites, B5_ACopyIntoAnInputBelongsToTheForwardThoughNobodyReadsItsOutput) {
   ModelBuilder m;
   const auto x = m.input("x", {3}), seen = m.buffer("seen", {3});

@@ -96,7 +96,6 @@ TEST_P(SavedModels, openAsTheyWere) {
   }
 }
 
-// Holds D9.
 TEST_P(SavedModels, canBeDerivedAgain) {
   const auto fresh = openModel(GetParam());
   const auto stored = loadSession(saved(*fresh));

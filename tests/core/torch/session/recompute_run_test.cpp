@@ -52,12 +52,9 @@ struct RealFile : testing::TestWithParam<std::string> {
   }
 };
 
-// Holds A26.
 TEST_P(RealFile, A26_GivesTheSameWithAllRecomputed) { check(recomputing({"all"})); }
-// Holds B15.
 TEST_P(RealFile, B15_GivesTheSameWithMinCut) { check(minCut()); }
 
-// Holds A26.
 TEST_P(RealFile, A26_GivesTheSameWithHalfOfTheModulesRecomputed) {
   const auto plain = open(GetParam(), {});
   std::set<std::string> modules;
@@ -71,7 +68,6 @@ TEST_P(RealFile, A26_GivesTheSameWithHalfOfTheModulesRecomputed) {
   check(recomputing(half));
 }
 
-// Holds B15.
 TEST_P(RealFile, B15_MinCutIsNeverWorseThanTheFormulas) {
   const auto plain = open(GetParam(), {}), cut = open(GetParam(), minCut());
   const auto before = savedBytes(*plain->document, plain->joint), after = savedBytes(*cut->document, cut->joint);
@@ -79,7 +75,6 @@ TEST_P(RealFile, B15_MinCutIsNeverWorseThanTheFormulas) {
   EXPECT_LE(after.values, before.values);
 }
 
-// Holds B15.
 TEST_P(RealFile, B15_MinCutRepeatsNoHeavyOpAndNoDraw) {
   const auto cut = open(GetParam(), minCut());
   for (auto op : cut->joint.ops) {
@@ -95,7 +90,6 @@ INSTANTIATE_TEST_SUITE_P(OnDisk, RealFile,
                                          "inplace_views"),
                          [](const auto& info) { return info.param; });
 
-// Holds D1.
 TEST(RecomputeRun, D1_RepeatedDropoutHasTheForwardsMask) {
   const auto plain = open("dropout_train", {}), again = open("dropout_train", recomputing({"all"}));
   std::size_t replays = 0;
@@ -107,7 +101,6 @@ TEST(RecomputeRun, D1_RepeatedDropoutHasTheForwardsMask) {
     EXPECT_TRUE(identical(actual.gradients.at(key), gradient)) << key;
 }
 
-// Holds D1.
 TEST(RecomputeRun, D1_SteppingBackAndForthReplaysTheSameDraw) {
   const auto analysis = open("dropout_train", recomputing({"all"}));
   Session session(analysis);
@@ -141,12 +134,10 @@ TensorData lateDraw(const Analysis& analysis) {
   return runJoint(*copy).gradients.at(key);
 }
 
-// Holds D1.
 TEST(RecomputeRun, D1_ReplaysLeaveTheGeneratorAlone) {
   EXPECT_TRUE(identical(lateDraw(*open("dropout_train", {})), lateDraw(*open("dropout_train", recomputing({"all"})))));
 }
 
-// Holds D9.
 TEST(RecomputeRun, D9_DerivesTwiceFromOneDocument) {
   const auto analysis = open("dropout_train", recomputing({"all"}));
   EXPECT_NO_THROW(timeDerivation(*analysis, 2));
@@ -300,7 +291,6 @@ void expectEagersGradients(const Analysis& analysis) {
   }
 }
 
-// Holds A23, D1, D3.
 // What A25 describes cannot happen: a region of the file is kept, so the values inside its last op are not saved
 // either.
 TEST(Checkpoint, A23_RegionsOfTheFileAreRecomputed_D1_WithTheSameDraw_D3_ToTheirLastOp) {
@@ -316,7 +306,6 @@ TEST(Checkpoint, A23_RegionsOfTheFileAreRecomputed_D1_WithTheSameDraw_D3_ToTheir
   expectEagersGradients(*analysis);
 }
 
-// Holds A24.
 TEST(Checkpoint, A24_ResultsAreShallowCopiesThatStayOutside) {
   const auto analysis = analyse(CheckpointModel().take());
   bool copied = false;
@@ -324,7 +313,6 @@ TEST(Checkpoint, A24_ResultsAreShallowCopiesThatStayOutside) {
   EXPECT_TRUE(copied);
 }
 
-// Holds D4.
 TEST(Checkpoint, D4_RegionsNest) {
   const auto analysis = analyse(CheckpointModel(true).take());
   ASSERT_TRUE(analysis->derived()) << analysis->problems.at(0).message;
@@ -332,7 +320,6 @@ TEST(Checkpoint, D4_RegionsNest) {
   expectEagersGradients(*analysis);
 }
 
-// Holds B15.
 TEST(Checkpoint, B15_MinCutSavesNoMoreThanTheRegionsDo) {
   DerivationRequest options;
   options.partition = minCut();

@@ -137,7 +137,6 @@ TEST(Session, ReleasesValuesAfterTheirLastUseAndSaysWhy) {
   EXPECT_GT(session.peakBytes(), session.liveBytes());
 }
 
-// Holds B14.
 TEST(Session, B14_RunsTwiceTheSame) {
   const auto analysis = randomInPlaceModel();
   Session session(analysis);

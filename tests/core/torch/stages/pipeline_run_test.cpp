@@ -329,7 +329,6 @@ def computation(x, w):
   expectEqual(text, at({"#b", "#c", "#d"}));
 }
 
-// Holds P42.
 TEST(PipelineRun, BuffersStayWithTheStageThatWritesThem) {
   const char* text = R"(
 def computation(m, x):
@@ -380,7 +379,6 @@ def computation(x, w):
   expectEqual(text, at({"#b"}));
 }
 
-// Holds P18.
 TEST(PipelineRun, AMarkedFileTakesNoPolicy) {
   CutRequest request;
   request.stages = 2;
@@ -408,7 +406,6 @@ TEST(PipelineRun, HalvesOfABackwardGiveItsGradients) {
   for (const auto& [name, gradient] : whole.gradients) EXPECT_TRUE(identical(gradient, gradients.at(name))) << name;
 }
 
-// Holds P12.
 TEST(PipelineRun, WithoutCutsItIsOneStage) {
   const auto cut = openedText(skip);
   EXPECT_EQ(cut.split.stages.size(), 1u);

@@ -222,7 +222,6 @@ def computation(x, w):
   EXPECT_EQ(differentiated, (std::map<std::string, bool>{{"a", true}, {"q", false}, {"i", false}}));
 }
 
-// Holds P54.
 TEST(PipelineStatements, P54_AStageThatIsNotThereIsNamed) {
   const auto cut = openedText(branches, {"#b"});
   EXPECT_NE(errorOf([&] { stageModel(cut.model, cut.split, 2, lookupSymbol); }).find("Invalid stage index 2!"),
