@@ -38,6 +38,7 @@ class Op:
         self.stack = stream.stack(place.frames)
         tensors = list(_tensors((args, tuple(kwargs.values()))))
         mode.arrived(tensors)
+        mode.look_around(self.stack)
         for tensor in tensors:
             mode.look(tensor, self.stack)
         name = str(function)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Mapping, Optional, Sequence
+from typing import Any, Callable, Mapping, Optional, Sequence
 
 import torch
 from torch.utils import _python_dispatch
@@ -44,8 +44,14 @@ class Recorder(RecorderState, TorchDispatchMode):  # type: ignore[no-untyped-cal
         self.on = True
         self._hooks = [modules.register_module_forward_pre_hook(self.where.enter_module), modules.register_module_forward_hook(self.where.leave_module, always_call=True)]
         self.links.begin(self.where.thread())
+        self._hooks.append(Given(self._gives))
         self._aside.start()
         self.__enter__()  # type: ignore[no-untyped-call]
+
+    def _gives(self, tensor: torch.Tensor) -> None:
+        if self.on and tensor.device.type == "cpu" and tensor.layout == torch.strided:
+            with self._lock:
+                self.is_foreign(tensor.untyped_storage(), self.stream.stack(self.where.now().frames))
 
     def stop(self) -> None:
         self.on = False
@@ -110,6 +116,27 @@ class Recorder(RecorderState, TorchDispatchMode):  # type: ignore[no-untyped-cal
         """An error of the recorder must not end a training run."""
         self.full = True
         self.note(f"the recording ends at op {self.recording.ops}: {first_line(text_of(error))}")
+
+
+class Given:
+    """Calls `given` with each tensor whose memory numpy gets, until it is removed."""
+
+    def __init__(self, given: Callable[[torch.Tensor], None]):
+        self._on = True
+        own = self._own = torch.Tensor.numpy
+
+        def numpy(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+            if self._on:
+                given(tensor)
+            return own(tensor, *args, **kwargs)
+
+        self._numpy = numpy
+        setattr(torch.Tensor, "numpy", numpy)
+
+    def remove(self) -> None:
+        self._on = False
+        if torch.Tensor.numpy is self._numpy:  # else another one calls it, and it does nothing
+            setattr(torch.Tensor, "numpy", self._own)
 
 
 def _is_abstract() -> bool:

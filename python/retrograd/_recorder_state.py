@@ -15,6 +15,7 @@ from ._links import Links, Repeats
 from ._stream import Stream, described
 from ._where import Place, Where
 
+_SMALL = 64 << 10  # bytes of memory that is looked at before each op
 FLUSH_EVERY = 500  # ops: what a killed process loses at most
 
 
@@ -38,6 +39,8 @@ class Memory:
     bytes: int
     digest: Optional[int] = None  # hash of all its bytes, where it is known
     looked: int = -1  # the part of the step in which its bytes were last compared or written
+    since: int = -1  # the op after which its bytes were last known
+    given: tuple[Optional[int], int] = (None, -1)  # where others got it last, and the ops before that
 
 
 class Held(weakref.ref[Any]):
@@ -71,6 +74,7 @@ class RecorderState:
         self._functional: set[int] = set()  # of these storages, those of functional collectives
         self._drawing: tuple[str, Optional[torch.Generator]] = ("cpu", None)
         self.instruction: Optional[tuple[int, int]] = None  # that the op before ran in
+        self._foreign: dict[int, Held] = {}  # by id: memory on the CPU that others may write, as numpy does, but for weights and what belongs to them
         self._late: list[tuple[int, list[Optional[torch.Tensor]]]] = []
         self.parameter_names: dict[int, str] = {}
         if recording.model is not None:
@@ -102,6 +106,7 @@ class RecorderState:
                 self._roles[storage._cdata] = (weakref.ref(storage), role, name, state)
 
     def _write_name(self, storage: int, role: str, name: str, state: Optional[str]) -> None:
+        self._foreign.pop(storage, None)
         self.stream.once("name", (storage, role, name, state), lambda: {"storage": storage, "role": role, "name": name} | ({"state": state} if state else {}))
 
     def _name_model(self, model: torch.nn.Module) -> None:
@@ -161,6 +166,8 @@ class RecorderState:
         held = Held(storage, self._gone.append)
         held.key, held.number = key, number
         self._storages[key] = (held, memory)
+        if tensor.device.type == "cpu" and not storage.resizable():
+            self.is_foreign(storage)
         self.on_gpu |= tensor.device.type == "cuda"
         waiting = self._roles.pop(key, None)
         if waiting is not None and waiting[0]() is storage:  # else its storage went, as gradients from before the step do, and another has its place
@@ -174,6 +181,7 @@ class RecorderState:
             found = self._storages.get(held.key)
             if found is not None and found[0] is held:
                 del self._storages[held.key]
+            self._foreign.pop(held.number, None)
             self._freed.append(held.number)
 
     def memory(self, tensor: torch.Tensor) -> Optional[Memory]:
@@ -192,22 +200,42 @@ class RecorderState:
         key, fields = described(tensor, lambda one: self._storage(one, is_input), lambda one: self.tensor(one, is_input))
         return self.stream.once("tensor", key, lambda: fields)
 
+    def is_foreign(self, storage: Any, stack: Optional[int] = None) -> None:
+        """Others than PyTorch may write a storage from here on. `stack`: where it was given to them."""
+        found, size = self._storages.get(storage._cdata), storage.nbytes()
+        if found is not None and found[0]() is storage and size:
+            held, memory = found
+            memory.given = (stack, self.recording.ops)
+            self._foreign[memory.id] = held
+            if memory.digest is None:
+                memory.digest, memory.since = _digest(storage), self.recording.ops - 1
+
     def look(self, tensor: torch.Tensor, stack: Optional[int]) -> None:
-        """Finds bytes that changed without an op, once for each storage and part of the step. On a GPU that would wait for it, and is left out."""
-        for part in [tensor] if tensor.layout == torch.strided else []:
-            memory = self.memory(part)
-            if memory is None or memory.looked == self._part or part.device.type != "cpu":
-                continue
+        """Finds bytes that changed without an op: each time in memory that others may write, else once for each storage and part of the step. On a GPU that would wait for
+        it, and is left out."""
+        memory = self.memory(tensor)
+        if memory is not None and tensor.device.type == "cpu" and (memory.looked != self._part or memory.id in self._foreign):
             memory.looked = self._part
-            storage = part.untyped_storage()
-            raw = bytes_of(storage, part.device)
-            found = hashed(raw)
-            digest = int(found) if found is not None else None
-            if memory.digest is not None and digest != memory.digest:
-                name = f"x{self.stream.new_id('external')}"
-                self.stream.data.add(name, raw.clone())
-                self.stream.write({"k": "external", "storage": memory.id, "data": name} | ({"stack": stack} if stack is not None else {}))
-            memory.digest = digest
+            self._compare(memory, tensor.untyped_storage(), stack)
+
+    def look_around(self, stack: Optional[int]) -> None:
+        """The same for small memory that others may write, also where the op that follows does not read it: its write is then found at the line where it was made."""
+        for held in list(self._foreign.values()):
+            storage = held()
+            found = self._storages.get(held.key)
+            if storage is not None and found is not None and storage.nbytes() <= _SMALL:
+                self._compare(found[1], storage, stack)
+
+    def _compare(self, memory: Memory, storage: Any, stack: Optional[int]) -> None:
+        digest = _digest(storage)
+        if memory.digest is not None and digest != memory.digest:
+            where, ops = memory.given
+            stack = where if where is not None and ops > memory.since else stack
+            name = f"x{self.stream.new_id('external')}"
+            self.stream.data.add(name, bytes_of(storage, torch.device("cpu")).clone())
+            external = {"k": "external", "storage": memory.id, "data": name} | ({"stack": stack} if stack is not None else {})
+            self.stream.write(external | ({"since": memory.since} if memory.since >= 0 else {}))
+        memory.digest, memory.since = digest, self.recording.ops - 1
 
     def wrote(self, tensor: torch.Tensor, value: Optional[torch.Tensor], fresh: bool) -> None:
         """After an op wrote a tensor: what is known of its storage."""
@@ -217,6 +245,7 @@ class RecorderState:
         whole = tensor.is_contiguous() and tensor.storage_offset() == 0 and tensor.numel() * tensor.element_size() == tensor.untyped_storage().nbytes() and not tensor.is_conj()
         memory.digest = int(value) if whole and value is not None and tensor.device.type == "cpu" else None
         memory.looked = -1 if fresh else self._part
+        memory.since = self.recording.ops
 
     def note(self, note: str) -> None:
         if note not in self.recording.notes:
@@ -314,6 +343,11 @@ class RecorderState:
 def bytes_of(storage: Any, device: torch.device) -> torch.Tensor:
     """All bytes of a storage, as a tensor that shares them."""
     return torch.empty(0, dtype=torch.uint8, device=device).set_(storage)
+
+
+def _digest(storage: Any) -> Optional[int]:
+    found = hashed(bytes_of(storage, torch.device("cpu")))
+    return int(found) if found is not None else None
 
 
 def named(optimizer: torch.optim.Optimizer, model: Optional[torch.nn.Module]) -> Iterator[tuple[torch.Tensor, str]]:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy
 from support import PROGRAM, InFolder, retrograd, run, told, torch, unittest
 
 SWEEP = Path(__file__).resolve().parent.parent / "recording" / "main.py"
@@ -62,6 +63,59 @@ class Recording(InFolder):
         _, records = self.recorded("cast", step)
         self.assertEqual([one["autocast"] for one in records if one["k"] == "mode"][:3:2], [{}, {}])
         self.assertIn({"cpu": "bfloat16"}, [one["autocast"] for one in records if one["k"] == "mode"])
+
+
+class Memory(InFolder):
+    """K9: memory that others write."""
+
+    def recorded(self, step):
+        model = torch.nn.Linear(4, 3)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        with told(), retrograd.record("rec", model=model, optimizer=optimizer):
+            step(model, optimizer)
+        return [json.loads(line) for line in Path("rec/ops.jsonl").read_text().splitlines()]
+
+    def passes(self):
+        if PROGRAM:
+            code, text = run("check", "rec")
+            self.assertEqual(code, 0, text)
+
+    def test_K9_a_batch_of_numpy_is_kept_as_it_was_read(self):
+        def step(model, optimizer):
+            batch = numpy.ones((2, 4), dtype="float32")
+            for _ in range(2):
+                x = torch.from_numpy(batch)
+                batch *= 3
+                optimizer.zero_grad()
+                model(x).square().mean().backward()
+                batch += 1  # after it was read
+                optimizer.step()
+
+        records = self.recorded(step)
+        self.assertGreaterEqual(len([one for one in records if one["k"] == "external"]), 2)
+        self.passes()
+
+    def test_K9_large_memory_of_others_is_looked_at_where_it_is_read(self):
+        def step(model, optimizer):
+            batch = numpy.ones((8192, 4), dtype="float32")
+            x = torch.from_numpy(batch)
+            (model(x).mean() + x.sum()).backward()
+            batch *= 2
+            model(x).mean().backward()
+
+        self.assertEqual(len([one for one in self.recorded(step) if one["k"] == "external"]), 1)
+        self.passes()
+
+    def test_K9_a_write_by_numpy_has_its_line(self):
+        def step(model, optimizer):
+            out = model(torch.ones(2, 4)).softmax(-1)
+            out.detach().numpy()[...] = 0.5  # written by numpy
+            out.sum().backward()
+
+        records = self.recorded(step)
+        external = next(one for one in records if one["k"] == "external")
+        frames, stacks = ({one["id"]: one for one in records if one["k"] == kind} for kind in ("frame", "stack"))
+        self.assertIn("written by numpy", frames[stacks[external["stack"]]["frames"][-1]]["code"])
 
 
 if __name__ == "__main__":
