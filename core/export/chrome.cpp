@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/export/export.h"
-#include "core/export/op_facts.h"
 #include "core/questions/memory_timeline.h"
+#include "core/questions/op_facts.h"
 #include "core/trace/print/json.h"
 #include "core/trace/print/printer.h"
 

@@ -7,7 +7,7 @@
 
 #include "core/base/module_path.h"
 #include "core/export/export.h"
-#include "core/export/op_facts.h"
+#include "core/questions/op_facts.h"
 #include "core/trace/python_text.h"
 
 namespace retrograd {

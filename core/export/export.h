@@ -42,9 +42,9 @@ struct ExportFormat {
     wanted,  ///< has times where there was a run
     needed
   };
-  std::string name;  ///< "html", as in --to
+  std::string name;  ///< "csv", as in --to
   std::string description;
-  std::string suffix;             ///< ".html", from which a file name gives the format; empty: it does not
+  std::string suffix;             ///< ".csv", from which a file name gives the format; empty: it does not
   std::vector<TraceKind> traces;  ///< those shown where none are asked for
   Run run = Run::none;
   bool writesBeside = false;  ///< needs a file's name: it writes another file next to it

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/export/export.h"
-#include "core/export/op_facts.h"
 #include "core/questions/memory_timeline.h"
+#include "core/questions/op_facts.h"
 #include "core/trace/print/json.h"
 
 namespace retrograd {

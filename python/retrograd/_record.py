@@ -14,6 +14,7 @@ from torch.nn.parameter import is_lazy
 
 from ._eager import eagerly
 from ._folder import Limits, first_line, made, quoted, rank, ranks, readable, say, text_of
+from ._page import embedded
 from ._recorder import Recorder
 from ._recorder_state import named
 from ._stream import FORMAT, VERSION, Stream
@@ -45,6 +46,7 @@ class Recording:
         self._stance: Any = None
         self._stream: Optional[Stream] = None
         self._raised: dict[str, Any] = {}
+        self._shown: Optional[str] = None  # in a notebook
 
     def __enter__(self) -> "Recording":
         from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
@@ -70,6 +72,14 @@ class Recording:
     def answer(self) -> Optional[str]:
         """Why the exception that ended it was raised, where that is known."""
         return self._raised.get("answer")
+
+    def _repr_html_(self) -> str:
+        """The page of `retrograd report`, in a notebook."""
+        if self._mode is not None or self._stream is None:
+            return "<p>retrograd: " + ("recording" if self._mode is not None else "nothing was recorded") + "</p>"
+        if self._shown is None:
+            self._shown = embedded(self.path, [f"recorded {self.ops} ops in {self.path}", *self.notes])
+        return self._shown
 
     def count(self) -> None:
         """One more op."""

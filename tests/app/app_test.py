@@ -752,7 +752,7 @@ class Filter(Case):
 class Export(Case):
     def test_every_format_writes_a_file(self):
         model = DATA / "batchnorm_train" / "model.pt2"
-        for name in ("model.txt", "model.html", "model.py", "model.dot", "model.csv", "model.json"):
+        for name in ("model.txt", "model.py", "model.dot", "model.csv", "model.json"):
             with self.subTest(name=name):
                 self.good("export", model, "-o", self.path / name)
                 self.assertGreater((self.path / name).stat().st_size, 200)
@@ -785,9 +785,9 @@ class Export(Case):
         before = model.read_bytes()
         self.assertIn("--format", self.bad("export", model).stderr)
         self.assertIn("-o FILE", self.bad("export", model, "--to", "python").stderr)
-        self.assertIn("is both read and written", self.bad("export", model, "--to", "html", "-o", model).stderr)
+        self.assertIn("is both read and written", self.bad("export", model, "--to", "text", "-o", model).stderr)
         self.bad("export", model, "--to", "no-such-format")
-        self.assertIn("no-such-folder", self.bad("export", model, "-o", self.path / "no-such-folder" / "a.html").stderr)
+        self.assertIn("no-such-folder", self.bad("export", model, "-o", self.path / "no-such-folder" / "a.txt").stderr)
         self.assertEqual(model.read_bytes(), before)
 
     def test_pictures_of_the_graph(self):

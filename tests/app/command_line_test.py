@@ -57,6 +57,7 @@ class Json(Case):
         self.fits("bench", "bench", MLP, "--repeat", "1", "--budget-curve", "2")
         self.fits("bench", "bench", MLP, "--layout")
         self.fits("ops", "export", MLP)
+        self.fits("page", "report", MLP, "-o", self.path / "r.html")
         self.fits("save", "save", MLP, "-o", self.path / "s.retrograd")
         self.fits("pipeline", "pipeline", "split", MLP, "--stages", "2", "--balance", "estimate")
         self.fits("schedule", "pipeline", "schedule", "1F1B", "--ranks", "2", "--microbatches", "4")
@@ -248,7 +249,7 @@ class Names(Case):
         self.good("run", MLP, "--seed", "18446744073709551615")
 
     def test_one_name_for_the_output_and_the_old_ones_still_work(self):
-        for command, name in ((["run", MLP], "r.safetensors"), (["save", MLP], "s.retrograd"), (["export", MLP], "e.html")):
+        for command, name in ((["run", MLP], "r.safetensors"), (["save", MLP], "s.retrograd"), (["export", MLP], "e.txt"), (["report", MLP], "r.html")):
             for option in ("-o", "--output"):
                 self.good(*command, option, self.path / (option.strip("-") + name))
             help_text = self.good("help", command[0]).stdout
@@ -425,7 +426,7 @@ class Manuals(Case):
     @unittest.skipUnless(shutil.which("bash"), "no bash")
     def test_bash_completes_subcommands_options_and_choices(self):
         script = self.good("help", "completion", "bash").stdout
-        for words, expected in (("exp", "export"), ("export m.pt2 --format ht", "html"), ("trace --sh", "--show --shape"), ("trace --inputs a", ""),  # a file, the shell's own business
+        for words, expected in (("exp", "export"), ("export m.pt2 --format te", "text"), ("trace --sh", "--show --shape"), ("trace --inputs a", ""),  # a file, the shell's own business
                                 ("pipeline sp", "split"), ("pipeline split --bal", "--balance"), ("pipeline split --balance est", "estimate"), ("help pipeline sche", "schedule"),
                                 ("check --all", "--allow-skips")):
             words = f"retrograd {words}".split()

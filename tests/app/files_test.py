@@ -44,7 +44,7 @@ class Outputs(Case):
         folder.mkdir()
         for out in (self.model, other, link, folder / ".." / "m.pt2"):
             for command in (["save", self.model, "-o", out], ["save", self.model, "--embed", "-o", out], ["run", self.model, "--save", out],
-                            ["export", self.model, "--to", "html", "-o", out], ["check", self.model, "--report", out]):
+                            ["export", self.model, "--to", "text", "-o", out], ["check", self.model, "--report", out]):
                 with self.subTest(command=command):
                     self.assertTrue(self.kept(*command))
 
@@ -77,7 +77,7 @@ class Outputs(Case):
     # Whole or not at all, and only where a file is.
     def test_a_full_disk_leaves_what_was_there(self):
         for name, command in {"report": ["check", self.model, "--report"], "schedule": ["pipeline", "schedule", "GPipe", "--ranks", 4, "--microbatches", 64, "-o"],
-                              "session": ["save", self.model, "-o"], "export": ["export", self.model, "--to", "html", "-o"],
+                              "session": ["save", self.model, "-o"], "export": ["export", self.model, "--to", "text", "-o"],
                               "tensors": ["run", self.model, "--save"], "stages": ["pipeline", "split", self.model, "--stages", 2, "--out"]}.items():
             with self.subTest(name=name):
                 out = self.path / name
@@ -122,13 +122,14 @@ class Outputs(Case):
         for out in ("-", "/dev/stdout"):
             self.assertIn('"status"', self.good("check", self.model, "--report", out).stdout)
             self.assertIn("0F0", self.good("pipeline", "schedule", "GPipe", "--ranks", 2, "--microbatches", 2, "--format", "csv", "-o", out).stdout)
-            self.assertIn("<html", self.good("export", self.model, "--to", "html", "-o", out).stdout)
+            self.assertIn("def computation(", self.good("export", self.model, "--to", "text", "-o", out).stdout)
+            self.assertIn("<html", self.good("report", self.model, "-o", out).stdout)
         self.assertFalse((self.path / "-").exists())
 
 
 class StandardOutput(Case):
     COMMANDS = (["trace", MLP], ["trace", MLP, "--format", "json"], ["run", MLP], ["bench", MLP, "--repeat", 1], ["check", MLP], ["check", MLP, "--format", "json"],
-                ["export", MLP, "--to", "html"], ["notes", MLP], ["compare", MLP, MLP], ["diff", MLP, MLP, "--format", "json"], ["debug", MLP, "-c", "where"],
+                ["export", MLP, "--to", "text"], ["notes", MLP], ["compare", MLP, MLP], ["diff", MLP, MLP, "--format", "json"], ["debug", MLP, "-c", "where"],
                 ["pipeline", "split", MLP, "--stages", 2], ["pipeline", "schedule", "GPipe", "--ranks", 2, "--microbatches", 2], ["pipeline", "check", MLP, "--stages", 2],
                 ["help"], ["help", "man"], ["--help"], ["--version"], ["version"])
 

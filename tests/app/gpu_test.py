@@ -150,7 +150,7 @@ class Everywhere(Case):
     def test_each_command_that_derives_or_runs_takes_a_device(self):
         made = self.path / "made"
         derives = (["trace", self.MODEL], ["diff", self.MODEL, self.MODEL], ["save", self.MODEL, "-o", f"{made}.retrograd"],
-                   ["export", self.MODEL, "--format", "html", "-o", f"{made}.html"])
+                   ["export", self.MODEL, "--format", "text", "-o", f"{made}.txt"])
         runs = (["run", self.MODEL], ["debug", self.MODEL, "-c", "run-to end"], ["bench", self.MODEL, "--repeat", "1"], ["check", self.MODEL],
                 ["pipeline", "split", self.MODEL, "--stages", "2", "-o", made])
         for command in derives:

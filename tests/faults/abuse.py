@@ -22,7 +22,7 @@ MODEL_COMMANDS = [
     ["check", "FILE", "--report", "o.json"],
     ["save", "FILE", "-o", "o.retrograd"],
     ["save", "FILE", "--embed", "--values", "-o", "o.retrograd"],
-    ["export", "FILE", "-o", "o.html"],
+    ["report", "FILE", "-o", "o.html"],
     ["export", "FILE", "--to", "python"],
     ["notes", "FILE"],
     ["debug", "FILE", "-c", "step 3", "-c", "continue"],
@@ -73,7 +73,7 @@ KINDS = {
             ["notes", "good.pt2", "--at", "#1", "--comment", "new"],
             ["notes", "good.pt2", "--format", "json"],
             ["save", "good.pt2", "-o", "o.retrograd"],
-            ["export", "good.pt2", "-o", "o.html"],
+            ["export", "good.pt2", "-o", "o.txt"],
             ["debug", "good.pt2", "-c", "notes"],
         ],
         mutants.damaged_json,
@@ -89,7 +89,7 @@ LOG_COMMANDS = [
     ["check", "FILE"],
     ["check", "FILE", "--compile", "0/0"],
     ["save", "FILE", "-o", "o.retrograd"],
-    ["export", "FILE", "-o", "o.html"],
+    ["report", "FILE", "-o", "o.html"],
     ["debug", "FILE", "-c", "step 3", "-c", "continue"],
 ]
 KINDS |= {

@@ -182,7 +182,7 @@ def all_scenarios(program, folder):
             [output, *beside],
             ["export", "m.pt2", "--to", name, "--seed", "1", "-o", output],
         )
-    yield Scenario("export to standard output", ["export", "m.pt2", "--to", "html"], model)
+    yield Scenario("export to standard output", ["export", "m.pt2", "--to", "text"], model)
     yield Scenario(
         "check --report",
         ["check", "m.pt2", "--reference", "ref.safetensors", "--report", "o.json"],

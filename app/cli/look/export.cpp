@@ -121,7 +121,7 @@ Run setUpExport(Parser parser) {
 }
 
 const Registration registrationExport("export",
-                                      "write the traces as text, HTML, a PyTorch script, a graph, a table or a profile",
+                                      "write the traces as text, a PyTorch script, a graph, a table or a profile",
                                       setUpExport);
 
 }  // namespace

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "app/cli/look/memory_report.h"
-#include "core/export/op_facts.h"
+#include "core/base/byte_size.h"
 
 namespace retrograd::cli {
 namespace {

@@ -12,13 +12,16 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/formats/files/reading_limit.h"
 
 namespace retrograd {
 namespace {
 
 class PlainStream final : public ByteStream {
  public:
-  explicit PlainStream(const std::string& path) : path_(path), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  explicit PlainStream(const std::string& path) : path_(path) {
+    requireReadable(path);
+    file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (file_ < 0) badInput(std::string("cannot be opened: ") + std::strerror(errno), path);
     struct stat status{};
     if (::fstat(file_, &status) != 0 || !S_ISREG(status.st_mode)) {
@@ -52,7 +55,7 @@ class PlainStream final : public ByteStream {
 
  private:
   std::string path_;
-  int file_;
+  int file_ = -1;
   std::uint64_t size_ = 0, at_ = 0;
 };
 

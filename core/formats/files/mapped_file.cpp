@@ -12,6 +12,7 @@
 
 #include "core/base/error.h"
 #include "core/formats/files/mapping_watch.h"
+#include "core/formats/files/reading_limit.h"
 
 namespace retrograd {
 namespace {
@@ -45,6 +46,7 @@ struct Mapping {
 }  // namespace
 
 ByteRegion mapFile(const std::string& path) {
+  requireReadable(path);
   // O_NONBLOCK: opening a named pipe must not wait for a writer.
   Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.fd < 0) failSystem(path, "cannot open");

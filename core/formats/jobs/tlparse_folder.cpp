@@ -7,6 +7,7 @@
 
 #include "core/base/memory_account.h"
 #include "core/base/number_text.h"
+#include "core/formats/files/reading_limit.h"
 #include "core/formats/jobs/log_builder.h"
 
 namespace retrograd::jobs {
@@ -22,6 +23,7 @@ struct GraphFile {
 };
 
 bool holdsGraph(const fs::path& path) {
+  requireReadable(path.string());
   std::ifstream file(path);
   std::string line;
   return std::getline(file, line) && beginsGraph(line);

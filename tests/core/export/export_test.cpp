@@ -7,8 +7,6 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <regex>
-#include <set>
 
 #include "tests/core/export/sample.h"
 
@@ -23,32 +21,25 @@ std::size_t count(const std::string& text, const std::string& part) {
   return found;
 }
 
-std::set<std::string> all(const std::string& text, const std::string& pattern) {
-  const std::regex expression(pattern);
-  std::set<std::string> found;
-  for (std::sregex_iterator it(text.begin(), text.end(), expression), end; it != end; ++it) found.insert((*it)[1]);
-  return found;
-}
-
 TEST(Export, FormatsAreFoundByNameAndBySuffix) {
-  for (const char* name : {"chrome", "csv", "dot", "html", "json", "python", "text"})
+  for (const char* name : {"chrome", "csv", "dot", "json", "python", "text"})
     EXPECT_NE(findExportFormat(name), nullptr) << name;
   EXPECT_EQ(findExportFormat("pdf "), nullptr);
-  ASSERT_NE(exportFormatOf("a.b/c.html"), nullptr);
-  EXPECT_EQ(exportFormatOf("a.b/c.html")->name, "html");
-  EXPECT_EQ(exportFormatOf("html"), nullptr);
+  ASSERT_NE(exportFormatOf("a.b/c.csv"), nullptr);
+  EXPECT_EQ(exportFormatOf("a.b/c.csv")->name, "csv");
+  EXPECT_EQ(exportFormatOf("csv"), nullptr);
 }
 
 TEST(Export, WritesTheFileWholeOrNotAtAll) {
   const auto analysis = sampleAnalysis();
   const auto folder = fs::temp_directory_path() / ("retrograd_export_" + std::to_string(::getpid()));
   fs::create_directories(folder);
-  const auto path = (folder / "out.html").string();
-  const auto* html = findExportFormat("html");
-  exportFile(*html, {analysis, tracesOf(analysis, html->traces), {}, path});
+  const auto path = (folder / "out.csv").string();
+  const auto* csv = findExportFormat("csv");
+  exportFile(*csv, {analysis, tracesOf(analysis, csv->traces), {}, path});
   std::ifstream file(path);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  EXPECT_EQ(text, exported(analysis, "html", {}));
+  EXPECT_EQ(text, exported(analysis, "csv", {}, false));
 
   const auto* chrome = findExportFormat("chrome");  // needs a run
   EXPECT_THROW(exportFile(*chrome, {analysis, tracesOf(analysis, chrome->traces), {}, (folder / "run.json").string()}),
@@ -99,46 +90,6 @@ TEST(Export, PicturesOfTheGraphNeedARendererAndOneTrace) {
   EXPECT_EQ(message({&a.joint}), "drawn");
   EXPECT_NE(message({&a.forward, &a.backward}).find("one trace"), std::string::npos);
   setGraphRenderer(nullptr);
-}
-
-TEST(HtmlExport, EveryLinkLeadsToAnAnchorAndNoAnchorIsThereTwice) {
-  const auto analysis = sampleAnalysis();
-  const auto text = exported(analysis, "html", {});
-  const auto ids = all(text, " id=\"([^\"]*)\"");
-  for (const auto& link : all(text, "href=\"#([^\"]*)\"")) EXPECT_TRUE(ids.contains(link)) << link;
-  EXPECT_EQ(count(text, " id=\""), ids.size());
-  EXPECT_EQ(count(text, "<details"), count(text, "</details>"));
-  EXPECT_EQ(count(text, "<div"), count(text, "</div>"));
-  EXPECT_EQ(count(text, "<span"), count(text, "</span>"));
-}
-
-TEST(HtmlExport, BackwardOpsLinkToTheirForwardOpAndBack) {
-  const auto analysis = sampleAnalysis();
-  const auto text = exported(analysis, "html", {});
-  const auto line = [&](const std::string& id) {
-    const auto at = text.find("id=\"" + id + "\"");
-    return text.substr(at, text.find('\n', at) - at);
-  };
-  const auto op = [](const char* section, BoundSymbolId id) {
-    return std::string(section) + "-op" + std::to_string(id.index);
-  };
-  const auto relu = analysis.joint.ops[1], threshold = analysis.joint.ops[2];
-  EXPECT_NE(line(op("backward", threshold)).find("href=\"#" + op("forward", relu) + "\""), std::string::npos)
-      << line(op("backward", threshold));
-  EXPECT_NE(line(op("forward", relu)).find("href=\"#" + op("backward", threshold) + "\""), std::string::npos);
-  EXPECT_NE(line(op("joint", threshold)).find("href=\"#" + op("joint", relu) + "\""), std::string::npos);
-  EXPECT_NE(line(op("forward", relu)).find("<span class=\"saved\">saved 8 B</span>"), std::string::npos);
-  EXPECT_EQ(line(op("forward", analysis.joint.ops[0])).find("class=\"saved\""), std::string::npos);
-}
-
-TEST(HtmlExport, NamesAreTextAndNothingIsLoadedFromElsewhere) {
-  const auto text = exported(sampleAnalysis(), "html", {});
-  EXPECT_EQ(text.find("<b>"), std::string::npos);
-  EXPECT_NE(text.find("models/&lt;b&gt;&quot;odd&quot;.pt2"), std::string::npos);
-  EXPECT_NE(text.find("<summary>&lt;1&gt; &amp; &quot;so&quot; "), std::string::npos);
-  for (const char* none : {"<script", "src=", "url(", "http://", "https://", "@import"})
-    EXPECT_EQ(text.find(none), std::string::npos) << none;
-  EXPECT_NE(text.find("prefers-color-scheme: dark"), std::string::npos);
 }
 
 TEST(DotExport, DrawsModulesAsClustersAndOriginsAsDashedEdges) {

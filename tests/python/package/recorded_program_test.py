@@ -3,6 +3,7 @@ import collections
 import json
 import re
 import shutil
+import unittest.mock
 from pathlib import Path
 
 from support import PROGRAM, InFolder, Net, retrograd, run, told, torch, unittest
@@ -286,6 +287,32 @@ def test_of(kind):
 
 for name in record_test.KINDS:
     setattr(Program, f"test_C11_{name}_runs_again_bit_for_bit", test_of(name))
+
+class Notebook(InFolder):
+    def recorded(self):
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with told(), retrograd.record("recorded", model=model, optimizer=optimizer) as recording:
+            model(torch.randn(4, 6)).sum().backward()
+            optimizer.step()
+        return recording
+
+    @unittest.skipUnless(PROGRAM, "RETROGRAD names no program")
+    def test_a_cell_shows_the_page_in_a_frame_that_reaches_nothing(self):
+        shown = self.recorded()._repr_html_()
+        self.assertTrue(shown.startswith("<iframe ") and shown.endswith("</iframe>"), shown[:200])
+        self.assertIn('sandbox="allow-scripts"', shown)
+        self.assertNotIn("<script", shown)  # the page is text of an attribute
+        self.assertIn("&lt;header class=&quot;verdict", shown)
+
+    def test_without_a_program_a_cell_says_what_was_recorded(self):
+        recording = self.recorded()
+        with unittest.mock.patch("retrograd._page.run", side_effect=retrograd.ProgramNotFound()):
+            shown = recording._repr_html_()
+        self.assertIn(f"recorded {recording.ops} ops", shown)
+        self.assertIn("was not found", shown)
+        self.assertEqual(retrograd.record("other")._repr_html_(), "<p>retrograd: nothing was recorded</p>")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -43,7 +43,7 @@ class JourneyTest : public QObject {
   void seesTheRun(User& user, TraceKind at);
   void seesTheExport(User& user);
 
-  QString exported() const { return folder_->filePath(QStringLiteral("tiny_gpt.html")); }
+  QString exported() const { return folder_->filePath(QStringLiteral("tiny_gpt.txt")); }
 
   std::unique_ptr<QTemporaryDir> folder_;
   qint64 savedBefore_ = 0;
@@ -148,7 +148,7 @@ void JourneyTest::seesTheExport(User& user) {
   QFile file(exported());
   QVERIFY(file.open(QIODevice::ReadOnly));
   const auto page = file.readAll();
-  QVERIFY(page.contains("<html") && page.contains("aten.gelu_backward"));
+  QVERIFY(page.contains("def forward(") && page.contains("aten.gelu_backward"));
 }
 
 void JourneyTest::byKeyboard() {
@@ -240,7 +240,7 @@ void JourneyTest::byKeyboard() {
   user.press(Qt::Key_X, ctrl | shift);
   QTRY_VERIFY(qobject_cast<ExportDialog*>(user.front()));
   QCOMPARE(user.focus(), QStringLiteral("Format"));
-  user.type(QStringLiteral("html"));
+  user.type(QStringLiteral("text"));
   user.press(Qt::Key_I, Qt::AltModifier);
   QCOMPARE(user.focus(), QStringLiteral("File to write"));
   user.press(Qt::Key_A, ctrl);

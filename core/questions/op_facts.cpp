@@ -1,4 +1,4 @@
-#include "core/export/op_facts.h"
+#include "core/questions/op_facts.h"
 
 #include <algorithm>
 #include <set>
