@@ -182,19 +182,19 @@ class Gathering {
     page.analysis = &analysis;
     for (const auto& problem : analysis.problems)
       page.notes.push_back(problem.place.empty() ? problem.message : problem.place + ": " + problem.message);
-    if (run) judge();
-    else page.report.notJudged.push_back({"", "it was not run (--no-run)"});
+    if (run) judge(strict);
+    else page.notes.emplace_back("It was not run (--no-run), so there is no verdict and there are no numbers.");
     page.report.subject = request_.path;
-    page.decision = decide(page.report, strict);
     facts();
     if (run && analysis.derived()) measure();
     return std::move(gathered_);
   }
 
  private:
-  void judge() {
+  void judge(bool strict) {
     auto judged = judgeOpened(request_, gathered_.analysis, progress_);
     gathered_.page.report = std::move(judged.report);
+    gathered_.page.decision = decide(gathered_.page.report, strict);
     if (!judged.updates.steps.empty()) gathered_.page.tables.push_back(updateTable(judged.updates));
   }
 
