@@ -1,4 +1,12 @@
-"""`python -m retrograd ...` becomes the program, as `retrograd ...` does."""
-from ._program import main
+"""`python -m retrograd train.py ARGS` runs a script and catches the first step that goes wrong; anything else becomes the program, as `retrograd ...` does."""
+import sys
+from pathlib import Path
 
-main()
+if len(sys.argv) > 1 and sys.argv[1].endswith(".py") and Path(sys.argv[1]).is_file():
+    from ._script import run_script
+
+    run_script(Path(sys.argv[1]), sys.argv[2:])
+else:
+    from ._program import main
+
+    main()

@@ -76,7 +76,8 @@ TEST(Page, DataLeadsFromABackwardOpToItsOriginAndItsValues) {
     for (const auto& op : side)
       for (const auto& numbers : {op[7], op[8]})
         for (const auto& number : numbers) EXPECT_LT(number.get<std::size_t>(), data["values"].size());
-  for (const auto& value : data["values"]) EXPECT_LT(value[3].get<std::int64_t>(), data["values"].size());
+  const auto count = static_cast<std::int64_t>(data["values"].size());
+  for (const auto& value : data["values"]) EXPECT_LT(value[3].get<std::int64_t>(), count);
 }
 
 TEST(Page, NumbersOfARunAreShownBesideTheirNeighbours) {
