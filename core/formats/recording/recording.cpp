@@ -151,7 +151,10 @@ std::vector<RecordedSection> sectionsOf(const StepRecording& recording, const st
 }
 
 std::string recordedLine(const Document& document, BoundSymbolId op) {
-  const auto source = document.boundSymbol(op).source;
+  return recordedLine(document, document.boundSymbol(op).source);
+}
+
+std::string recordedLine(const Document& document, SourceStackId source) {
   const auto* frame = source ? shownFrame(document.source(source)) : nullptr;
   if (!frame) return {};
   return fmt::format("{}:{} in {}", fs::path(frame->file).filename().string(), frame->line, frame->function);

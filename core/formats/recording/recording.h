@@ -32,6 +32,7 @@ struct StepOp {
   std::int32_t call = 0;       ///< of its module, in its step
   std::int32_t thread = 0;
   StringId node, hook, function, accumulates;     ///< as the format says; none: absent
+  SourceStackId called;                           ///< where the backward of a backward op was called; none: elsewhere
   StringId generatorState;                        ///< data: what the generator is put to before it draws; none: goes on
   StringId opaque;                                ///< why nobody can run it; none: it runs
   std::uint32_t checksBegin = 0, checkCount = 0;  ///< in StepRecording::checks
@@ -105,6 +106,8 @@ std::vector<RecordedSection> sectionsOf(const StepRecording& recording, const st
 
 /// "train.py:12 in step", the line of the loop or model that an op was called in; empty where it is not known.
 std::string recordedLine(const Document& document, BoundSymbolId op);
+/// The same of a stack.
+std::string recordedLine(const Document& document, SourceStackId source);
 
 /// Whether `path` is a folder that `retrograd.record` wrote.
 bool isRecording(const std::string& path);

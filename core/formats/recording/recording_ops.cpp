@@ -288,6 +288,7 @@ void StreamReader::readOp(const Json& record) {
   bound.pattern = document_.internPattern(call.pattern);
   const BoundSymbolId self(std::ssize(recording_.ops));
   bound.origin = originOf(record, self, recorded);
+  if (recorded.phase == Phase::backward) recorded.called = bound.source;
   takePlace(recorded, bound, self);
   if (bound.origin.role == Role::gradient || bound.origin.role == Role::accumulation)
     for (const auto value : call.values) document_.value(value).kind = ValueKind::gradient;

@@ -54,6 +54,14 @@ double BackwardWalk::largestOf(const at::Tensor& tensor) {
 
 /// The tensors that the backward made and read, by what they belong to.
 void BackwardWalk::index() {
+  for (std::size_t i = 0; i < span_.begin; ++i)
+    for (const auto operand : document_.operands(ops_[i])) {
+      const auto producer = operand ? document_.value(operand).producer : BoundSymbolId();
+      const bool isOfFunction = recording_.has(producer) && functionOf(producer);
+      if (isOfFunction && recording_.op(ops_[i]).phase != Phase::backward &&
+          functionOf(producer) != functionOf(ops_[i]))
+        ofOutside_.insert(operand.index);
+    }
   std::unordered_set<std::int32_t> used;  // memory that autograd's ops read and made before
   for (std::size_t i = 0; i < span_.begin; ++i)
     if (recording_.op(ops_[i]).hasNode)
@@ -109,7 +117,7 @@ void BackwardWalk::run() {
 
 bool BackwardWalk::isNode(std::size_t position) const {
   const auto& recorded = recording_.op(ops_[position]);
-  return (recorded.hasNode || linked_.contains(ops_[position].index)) && !recorded.function;
+  return (recorded.hasNode || linked_.contains(ops_[position].index)) && !functionOf(ops_[position]);
 }
 
 /// A detach of autograd's own, which keeps a result: right after the op that made it.
@@ -210,16 +218,22 @@ bool BackwardWalk::meets(const Sum& terms, const std::vector<Candidate>& candida
 /// Whether the recorded gradient is the sum without some terms that autograd does not know: these are cuts.
 bool BackwardWalk::leaveOut(const Parts& parts, const std::vector<Candidate>& candidates, ValueId value,
                             std::size_t& which) {
-  std::vector<std::vector<std::size_t>> unsure;  // the terms of one call of a custom Function stay together
-  std::map<std::int32_t, std::size_t> calls;
+  return leaveOut(parts, candidates, value, which, true) || leaveOut(parts, candidates, value, which, false);
+}
+
+/// `byCut`: all terms of one cut together; else only those of one call of a custom Function.
+bool BackwardWalk::leaveOut(const Parts& parts, const std::vector<Candidate>& candidates, ValueId value,
+                            std::size_t& which, bool byCut) {
+  std::vector<std::vector<std::size_t>> unsure;
+  std::map<std::int32_t, std::size_t> groups;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (parts[i].sure && !parts[i].cut) continue;
-    const bool isCall = parts[i].cut && kindOf(parts[i].cut) == GradientCut::Kind::function;
-    if (isCall && calls.contains(parts[i].cut.index)) {
-      unsure[calls[parts[i].cut.index]].push_back(i);
+    const bool isOfGroup = parts[i].cut && (byCut || kindOf(parts[i].cut) == GradientCut::Kind::function);
+    if (isOfGroup && groups.contains(parts[i].cut.index)) {
+      unsure[groups[parts[i].cut.index]].push_back(i);
       continue;
     }
-    if (isCall) calls[parts[i].cut.index] = unsure.size();
+    if (isOfGroup) groups[parts[i].cut.index] = unsure.size();
     unsure.push_back({i});
   }
   if (unsure.empty() || unsure.size() > mostLeftOut) return false;
@@ -355,10 +369,10 @@ void BackwardWalk::derive(std::size_t position, const std::vector<at::Tensor>& c
   double noise = 0;
   if (from)
     for (const auto& part : *from) noise += part.noise;
-  const auto start = recording_.op(op).function ? functionStart(position) : op;
+  const auto start = functionOf(op) ? functionStart(position) : op;
   // A cut before a custom Function stays there, unless another Function made it.
   BoundSymbolId keptCut;
-  if (from && !from->empty() && from->front().cut && recording_.op(op).function &&
+  if (from && !from->empty() && from->front().cut && functionOf(op) &&
       kindOf(from->front().cut) != GradientCut::Kind::function)
     keptCut = from->front().cut;
   for (std::size_t i = 0; i < operands.size(); ++i) {
@@ -406,12 +420,12 @@ void BackwardWalk::goOnBehindAutograd(std::size_t position, std::vector<Parts> p
 /// The gradient that comes to the result of a custom Function is settled with the one that its backward began with:
 /// what a hook, a detach or another Function did before is theirs.
 void BackwardWalk::settleBeforeFunction(std::size_t position, Parts& parts, ValueId value) {
-  const auto function = recording_.op(ops_[position]).function;
+  const auto function = functionOf(ops_[position]);
   if (!function || parts.empty()) return;
   const auto start = functionStart(position);
   bool isDoubtful = false;
   for (const auto& part : parts) {
-    if (recording_.has(part.source) && recording_.op(part.source).function == function &&
+    if (recording_.has(part.source) && functionOf(part.source) == function &&
         functionStart(static_cast<std::size_t>(part.source.index)) == start)
       return;  // from within
     isDoubtful |= static_cast<bool>(part.cut);
@@ -437,8 +451,8 @@ void BackwardWalk::settleBeforeFunction(std::size_t position, Parts& parts, Valu
 void BackwardWalk::visit(std::size_t position) {
   const auto op = ops_[position];
   const auto* tensors = recomputed_.tensorsOf(position);
-  if (!tensors || recomputed_.isRepeat(position)) return;
-  giveToWritten(position);
+  if (recomputed_.isRepeat(position)) return;
+  if (tensors) giveToWritten(position);
   const auto outputs = document_.outputs(op);
   bool any = linked_.contains(op.index) && isNode(position);
   std::vector<Parts> parts(outputs.size());
@@ -447,11 +461,24 @@ void BackwardWalk::visit(std::size_t position) {
       parts[o] = std::move(found->second);
       parts_.erase(found);
       any |= !parts[o].empty();
+      markSaved(position, outputs[o], parts[o]);
     }
+  if (!tensors) {
+    for (const auto& one : parts)
+      if (std::ranges::any_of(one, [](const Part& part) { return !part.cut; }))
+        opinion_.notCompared.push_back({op, {}, "what it read and made was not kept"});
+    return;
+  }
   if (!any || (position >= span_.begin && !isNode(position) && recording_.op(op).phase != Phase::recompute)) return;
+  const bool isView = document_.boundSymbol(op).effects & effect::view;
+  if (isView && !linked_.contains(op.index) && (isNode(position) || recording_.op(op).phase == Phase::backward))
+    if (const auto before =
+            equalViewBefore(outputs[0])) {  // as the transpose of a transposed weight, which is read again
+      for (auto& part : parts[0]) addPart(before, std::move(part));
+      return;
+    }
   const auto& symbol = document_.symbol(op).name;
-  if (!isNode(position) && symbol == "aten.detach.default" && !recording_.op(op).function)
-    return pass(position, parts[0]);
+  if (!isNode(position) && symbol == "aten.detach.default" && !functionOf(op)) return pass(position, parts[0]);
   std::vector<Candidate> candidates;
   if (isNode(position)) candidates = readBy(position);
   std::vector<at::Tensor> cotangents(outputs.size());

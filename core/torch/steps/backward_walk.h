@@ -74,6 +74,8 @@ class BackwardWalk {
   ValueId equalViewBefore(ValueId value);
   void giveToWritten(std::size_t position);
   bool leaveOut(const Parts& parts, const std::vector<Candidate>& candidates, ValueId value, std::size_t& which);
+  bool leaveOut(const Parts& parts, const std::vector<Candidate>& candidates, ValueId value, std::size_t& which,
+                bool byCut);
   void blame(const Parts& parts, const Candidate& candidate, ValueId value);
   void pass(std::size_t position, const Parts& parts);
   void derive(std::size_t position, const std::vector<at::Tensor>& cotangents, const Parts* from);
@@ -84,6 +86,9 @@ class BackwardWalk {
               ValueId value, std::string because = {});
   GradientCut::Kind kindOf(BoundSymbolId cut) const;
   BoundSymbolId backwardOf(BoundSymbolId function) const;
+  StringId functionOf(BoundSymbolId op) const;
+  bool isIntermediate(ValueId value) const;
+  void markSaved(std::size_t position, ValueId value, Parts& parts) const;
   BoundSymbolId functionStart(std::size_t position) const;
   BoundSymbolId savedTensorHook(BoundSymbolId op) const;
   static Sum sumOf(const Parts& parts);
@@ -106,6 +111,7 @@ class BackwardWalk {
   std::unordered_map<std::int32_t, std::vector<std::size_t>> linked_;  ///< by forward op: its backward ops
   std::map<std::string, std::vector<std::size_t>> accumulated_;        ///< by parameter
   std::unordered_set<std::int32_t> ofForward_;                         ///< values that it made of the forward's alone
+  std::unordered_set<std::int32_t> ofOutside_;                         ///< values of Functions that others read
   std::unordered_set<std::uint64_t> made_;                             ///< hashes of all results of the backward
   std::unordered_map<std::int32_t, Parts> parts_;                      ///< by value
   std::map<std::tuple<StorageId, MetaId, std::int32_t>, std::vector<ValueId>> equalViews_;  ///< in their order

@@ -34,9 +34,31 @@ std::optional<double> factorOf(const at::Tensor& actual, const at::Tensor& expec
 
 }  // namespace
 
+/// The custom Function whose forward an op is within; none for its backward, whose ops have nodes of their own if
+/// asked.
+StringId BackwardWalk::functionOf(BoundSymbolId op) const {
+  const auto& recorded = recording_.op(op);
+  return recorded.phase == Phase::backward ? StringId() : recorded.function;
+}
+
+/// Whether a value within the forward of a custom Function is none of its results.
+bool BackwardWalk::isIntermediate(ValueId value) const {
+  const auto producer = document_.value(value).producer;
+  return recording_.has(producer) && functionOf(producer) && !ofOutside_.contains(value.index);
+}
+
+/// What a backward reads of the forward of its custom Function, other than inputs and results, has no history: the
+/// second derivative ends there.
+void BackwardWalk::markSaved(std::size_t position, ValueId value, Parts& parts) const {
+  if (!functionOf(ops_[position]) || !isIntermediate(value)) return;
+  for (auto& part : parts)
+    if (!part.cut && recording_.has(part.source) && recording_.op(part.source).phase == Phase::backward)
+      part.cut = part.source;
+}
+
 /// The op that begins the call of a custom Function which this one is within.
 BoundSymbolId BackwardWalk::functionStart(std::size_t position) const {
-  const auto function = recording_.op(ops_[position]).function;
+  const auto function = functionOf(ops_[position]);
   auto start = position;
   while (start > 0 && !recording_.op(ops_[start]).hasNode && recording_.op(ops_[start - 1]).function == function)
     --start;
@@ -45,17 +67,20 @@ BoundSymbolId BackwardWalk::functionStart(std::size_t position) const {
 
 GradientCut::Kind BackwardWalk::kindOf(BoundSymbolId cut) const {
   using Kind = GradientCut::Kind;
-  if (recording_.op(cut).function) return Kind::function;
+  const auto& recorded = recording_.op(cut);
+  const bool isDifferentiated = recorded.hasNode || (recorded.function && document_.boundSymbol(cut).gradMode);
+  if (recorded.phase == Phase::backward && isDifferentiated) return Kind::saved;
+  if (functionOf(cut)) return Kind::function;
   if (hasTrait(document_.symbol(cut).name, OpTrait::detach)) return Kind::detach;
   return writtenOperands(document_, cut).empty() ? Kind::noGrad : Kind::inPlace;
 }
 
 /// An op whose node ran none: its gradient passes as it is, or nothing arrived there.
 void BackwardWalk::goOnWithoutOps(std::size_t position, const std::vector<at::Tensor>& cotangents, const Parts& parts) {
-  const auto made = document_.outputs(ops_[position]);
+  const auto outputs = document_.outputs(ops_[position]);
   const bool isWritten = std::ranges::any_of(parts, [&](const Part& part) {
     const auto written = part.source ? writtenOperands(document_, part.source) : std::vector<ValueId>();
-    return std::ranges::find(written, made[0]) != written.end();
+    return std::ranges::find(written, outputs[0]) != written.end();
   });
   if (isWritten) return derive(position, cotangents, nullptr);  // a view whose node gave way to that of the write
   std::vector<char> wanted;
@@ -72,12 +97,13 @@ void BackwardWalk::goOnWithoutOps(std::size_t position, const std::vector<at::Te
         for (const auto& part : parts) addPart(operands[i], part);
     return;
   }
-  const auto isMade = [&](const at::Tensor& gradient) {
-    return !gradient.defined() || made_.contains(recordedHashOf(gradient));
-  };
-  const bool isAny =
-      std::ranges::any_of(found->byOperand, [](const at::Tensor& gradient) { return gradient.defined(); });
-  if (isAny && std::ranges::all_of(found->byOperand, isMade)) return derive(position, cotangents, nullptr);
+  std::size_t made = 0, all = 0;
+  for (const auto& gradient : found->byOperand) {
+    all += gradient.defined() ? 1 : 0;
+    made += gradient.defined() && made_.contains(recordedHashOf(gradient)) ? 1 : 0;
+  }
+  const bool isCut = std::ranges::all_of(parts, [](const Part& part) { return static_cast<bool>(part.cut); });
+  if (made > 0 && (made == all || !isCut)) return derive(position, cotangents, nullptr);
   for (const auto& part : parts)
     if (part.cut) addCut(kindOf(part.cut), part.cut, {}, part.tensor, document_.outputs(ops_[position])[0]);
 }
@@ -161,6 +187,14 @@ void BackwardWalk::addCut(GradientCut::Kind kind, BoundSymbolId op, const at::Te
   if (kind == GradientCut::Kind::builtin || cut.name.empty()) cut.name = document_.symbol(op).name;
   cut.at = byFunction ? backwardOf(op) : op;
   cut.line = recordedLine(document_, cut.at);
+  if (kind == GradientCut::Kind::noGrad && recorded.phase == Phase::backward && !document_.boundSymbol(op).gradMode) {
+    cut.line = recordedLine(document_, recorded.called);
+    cut.name = "backward";
+    cut.because = "this backward ran without create_graph, so its gradients are constants for the next one";
+  }
+  if (kind == GradientCut::Kind::saved)
+    cut.because =
+        "it keeps a value of its forward that has no history, so the second derivative lacks what goes through it";
   cut.parameters = trained_.behind(value);
   if (!actual.defined()) {
     cut.factor = 0;

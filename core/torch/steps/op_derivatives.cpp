@@ -116,9 +116,35 @@ void OpDerivatives::bindForward(const Rule& rule, const BackwardVariant& variant
   }
 }
 
+/// The argument that LibTorch says has no derivative; empty where it refuses for another reason.
+static std::string argumentWithoutDerivative(std::string_view refusal) {
+  constexpr std::string_view before = "is not differentiable with respect to argument '";
+  const auto at = refusal.find(before);
+  if (at == std::string_view::npos) return {};
+  const auto rest = refusal.substr(at + before.size());
+  return std::string(rest.substr(0, rest.find('\'')));
+}
+
 std::optional<OpDerivatives::Gradients> OpDerivatives::of(BoundSymbolId op, const OpTensors& tensors,
                                                           const std::vector<char>& wanted,
                                                           const std::vector<at::Tensor>& cotangents) {
+  auto asked = wanted;
+  for (;;) {
+    auto found = derive(op, tensors, asked, cotangents);
+    if (found) return found;
+    const auto& symbol = document_.symbol(op);
+    const int argument = symbol.argumentIndex(argumentWithoutDerivative(refusal_));
+    const auto arguments = std::span(document_.pattern(document_.boundSymbol(op).pattern).arguments);
+    bool isLess = false;
+    if (argument >= 0 && std::cmp_less(argument, arguments.size()))
+      forEachOperand(arguments[argument], [&](std::size_t hole) { isLess |= std::exchange(asked[hole], 0) != 0; });
+    if (!isLess) return std::nullopt;
+  }
+}
+
+std::optional<OpDerivatives::Gradients> OpDerivatives::derive(BoundSymbolId op, const OpTensors& tensors,
+                                                              const std::vector<char>& wanted,
+                                                              const std::vector<at::Tensor>& cotangents) {
   try {
     const auto [rule, variant] = prepare(op, tensors, wanted, cotangents);
     Gradients found;

@@ -37,6 +37,8 @@ class OpDerivatives {
     Rule* rule;
     const BackwardVariant* variant;
   };
+  std::optional<Gradients> derive(BoundSymbolId op, const OpTensors& tensors, const std::vector<char>& wanted,
+                                  const std::vector<at::Tensor>& cotangents);
   Prepared prepare(BoundSymbolId op, const OpTensors& tensors, const std::vector<char>& wanted,
                    const std::vector<at::Tensor>& cotangents);
   Rule* ruleFor(BoundSymbolId op, const OpTensors& tensors, const std::vector<char>& wanted, bool withData);

@@ -15,8 +15,9 @@ namespace retrograd {
 /// A place of a recorded step at which the gradient that went on is not the one that follows from the forward.
 struct GradientCut {
   /// builtin: the derivative of an op of PyTorch; function: of a custom autograd.Function. detach, noGrad, inPlace:
-  /// values went on behind autograd's back.
-  enum class Kind : std::uint8_t { builtin, function, hook, detach, noGrad, inPlace };
+  /// values went on behind autograd's back. saved: a custom Function keeps a value of its forward, without the history
+  /// that a backward of its backward needs.
+  enum class Kind : std::uint8_t { builtin, function, hook, detach, noGrad, inPlace, saved };
   Kind kind = Kind::builtin;
   BoundSymbolId op;              ///< of the recording: where it happened
   BoundSymbolId at;              ///< whose line it is: of a custom Function an op of its backward

@@ -13,10 +13,10 @@ namespace {
 
 using Kind = GradientCut::Kind;
 
-constexpr EnumArray<Kind, std::string_view, 6> kindNames{"built-in op", "function", "hook",
-                                                         "detach",      "no_grad",  "in place"};
-constexpr EnumArray<Kind, const char*, 6> cutKinds{"cut-op",     "cut-function", "cut-hook",
-                                                   "cut-detach", "cut-no-grad",  "cut-in-place"};
+constexpr EnumArray<Kind, std::string_view, 7> kindNames{"built-in op", "function", "hook",    "detach",
+                                                         "no_grad",     "in place", "saved by"};
+constexpr EnumArray<Kind, const char*, 7> cutKinds{"cut-op",      "cut-function", "cut-hook", "cut-detach",
+                                                   "cut-no-grad", "cut-in-place", "cut-saved"};
 constexpr double sameFactor = 0.02;
 
 /// The function of the user's that a line is in: it stays where lines move.
@@ -27,7 +27,7 @@ std::string functionOf(const std::string& line) {
 
 std::string sentenceOf(const GradientCut& cut) {
   std::string text = cut.kind == Kind::builtin ? cut.name
-                     : cut.kind == Kind::function || cut.kind == Kind::hook
+                     : cut.kind == Kind::function || cut.kind == Kind::hook || cut.kind == Kind::saved
                          ? fmt::format("{} `{}`", kindNames[cut.kind], cut.name)
                          : fmt::format("{} ({})", kindNames[cut.kind], cut.name);
   text += ": ";
@@ -47,6 +47,8 @@ std::string remedyOf(const GradientCut& cut) {
     case Kind::hook: return "take the hook away; nothing if it is meant";
     case Kind::detach: return "take the detach away, if the parameters behind it are to learn through it";
     case Kind::noGrad: return "move it out of no_grad, if the parameters behind it are to learn through it";
+    case Kind::saved:
+      return "save inputs and outputs with save_for_backward, and compute what its backward needs from these there";
     case Kind::inPlace:
       return "write with an op that autograd sees, if the parameters behind it are to learn through it";
   }

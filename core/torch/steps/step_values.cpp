@@ -1,6 +1,7 @@
 #include "core/torch/steps/step_values.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "core/formats/recording/recording.h"
 #include "core/trace/effects.h"
@@ -56,6 +57,29 @@ void StepValues::findUntil() {
         auto& until = until_[from.index];
         until = std::max(until, span.last);
       }
+  keepWhatIsRead();
+}
+
+/// What an op reads is asked for as long as the op: a second forward goes on from the first one, or from a backward.
+/// Parameters and buffers begin anew, and a value that was detached.
+void StepValues::keepWhatIsRead() {
+  const auto& ops = analysis_.joint.ops;
+  std::unordered_set<StorageId> named;
+  for (const auto& name : recording_.names) named.insert(name.storage);
+  for (auto i = ops.size(); i-- > 0;) {
+    const auto& op = recording_.op(ops[i]);
+    if (until_[i] <= i || op.kept == false) continue;
+    for (const auto operand : document_.operands(ops[i])) {
+      const auto producer = operand ? document_.value(operand).producer : BoundSymbolId();
+      if (!recording_.has(producer) || !document_.isTensor(operand)) continue;
+      const bool isView = document_.boundSymbol(producer).effects & effect::view;
+      if (!isView && named.contains(document_.value(operand).storage)) continue;
+      const auto phase = recording_.op(producer).phase;
+      if (phase == Phase::optimizer || phase == Phase::clip) continue;
+      auto& until = until_[producer.index];
+      until = std::max(until, until_[i]);
+    }
+  }
 }
 
 std::span<const std::size_t> StepValues::writesWithin(StorageId storage, std::size_t after, std::size_t until) const {
@@ -71,11 +95,27 @@ at::Tensor StepValues::now(ValueId id, std::size_t position, const Evaluator& ev
   return writesWithin(document_.value(id).storage, position, until_[position]).empty() ? tensor : tensor.clone();
 }
 
+/// Operands that the op writes and gives back. What else it writes (the noise of rrelu) its backward reads as written.
+std::vector<ValueId> StepValues::returnedWrites(BoundSymbolId op) const {
+  const auto& symbol = document_.symbol(op);
+  const auto& arguments = document_.pattern(document_.boundSymbol(op).pattern).arguments;
+  const auto operands = document_.operands(op);
+  std::vector<ValueId> found;
+  for (const auto i : writtenArguments(symbol, arguments)) {
+    const bool isReturned = symbol.returns.empty() || std::ranges::any_of(symbol.returns, [&](const SchemaEntry& one) {
+                              return one.aliasSet >= 0 && one.aliasSet == symbol.arguments[i].aliasSet;
+                            });
+    if (isReturned && i < arguments.size())
+      forEachOperand(arguments[i], [&](std::size_t hole) { found.push_back(operands[hole]); });
+  }
+  return found;
+}
+
 /// What the op is about to write over.
 void StepValues::keepBefore(std::size_t position, const Evaluator& evaluator) {
   if (position >= kept_.size() || until_[position] <= position) return;
   const auto op = analysis_.joint.ops[position];
-  const auto written = writtenOperands(document_, op);
+  const auto written = returnedWrites(op);
   if (written.empty()) return;
   kept_[position] = std::make_unique<OpTensors>();
   const auto operands = document_.operands(op);

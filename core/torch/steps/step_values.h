@@ -35,6 +35,8 @@ class StepValues final : public RunFollower {
  private:
   void findSpans();
   void findUntil();
+  void keepWhatIsRead();
+  std::vector<ValueId> returnedWrites(BoundSymbolId op) const;
   void keepBefore(std::size_t position, const Evaluator& evaluator);
   void keep(std::size_t position, const Evaluator& evaluator);
   at::Tensor now(ValueId id, std::size_t position, const Evaluator& evaluator) const;

@@ -4,6 +4,7 @@ import torch
 from support import PROGRAM, InFolder, retrograd, run, told, unittest
 import opinion_faults
 import opinion_programs
+import second_derivatives
 
 
 @unittest.skipUnless(PROGRAM, "RETROGRAD names no program")
@@ -47,6 +48,19 @@ class Checkpoints(InFolder):
                     self.assertEqual(code, 1, text)
                     for part in said:
                         self.assertIn(part, text)
+
+
+@unittest.skipUnless(PROGRAM, "RETROGRAD names no program")
+class SecondDerivatives(InFolder):
+    def test_K16_a_first_backward_is_part_of_the_forward_of_the_next_one(self):
+        for name, (loss, said) in second_derivatives.STEPS.items():
+            with self.subTest(name):
+                second_derivatives.record(name, loss)
+                code, text = run("check", name, "--strict")
+                self.assertEqual(code, 0 if said is None else 1, text)
+                self.assertNotIn("not judged", text)
+                for part in said or ():
+                    self.assertIn(part, text)
 
 
 @unittest.skipUnless(PROGRAM, "RETROGRAD names no program")
