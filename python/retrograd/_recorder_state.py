@@ -79,6 +79,8 @@ class RecorderState:
         self.parameter_names: dict[int, str] = {}
         if recording.model is not None:
             self._name_model(recording.model)
+        else:
+            self.where.entered = self._adopt
         for optimizer in recording.optimizers:
             self.name_states(optimizer, recording.model)
 
@@ -115,6 +117,18 @@ class RecorderState:
             self._role(parameter.grad, "gradient", name)
         for name, buffer in model.named_buffers():
             self._role(buffer, "buffer", name)
+
+    def _adopt(self, module: torch.nn.Module) -> None:
+        """An outermost module begins, and no model was given: it is the model where it has what an optimizer updates."""
+        own = {id(p) for p in module.parameters()}
+        given = [p for optimizer in self.recording.optimizers for group in optimizer.param_groups for p in group["params"]]
+        if own and (not given or any(id(p) in own for p in given)):
+            self.where.entered = None
+            self.recording.model = module
+            self._name_model(module)
+            for optimizer in self.recording.optimizers:
+                self.name_gradients(optimizer, module)
+                self.name_states(optimizer, module)
 
     def name_gradients(self, optimizer: torch.optim.Optimizer, model: Optional[torch.nn.Module]) -> None:
         for parameter, name in named(optimizer, model):

@@ -6,7 +6,7 @@ import sys
 import threading
 from dataclasses import dataclass, field
 from types import CodeType
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 import torch
 
@@ -66,6 +66,7 @@ class Where:
         self._roots = 0
         self.modules: list[tuple[str, str, int]] = []  # path, class and call of those that run
         self._calls: dict[str, int] = {}
+        self.entered: Optional[Callable[[torch.nn.Module], None]] = None  # called with each outermost module that begins
         self.in_optimizer = 0
         self.after_forward = False  # an outermost module has returned, and no backward began since
         self._thread = threading.get_ident()
@@ -87,6 +88,8 @@ class Where:
             return
         if id(module) not in self._paths:
             self._name(module)
+        if not self.modules and self.entered is not None:
+            self.entered(module)
         path = self._paths[id(module)]
         if torch._C._current_autograd_node() is None:  # not a recomputation
             self._calls[path] = self._calls.get(path, -1) + 1

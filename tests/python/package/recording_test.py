@@ -65,6 +65,28 @@ class Recording(InFolder):
         self.assertIn({"cpu": "bfloat16"}, [one["autocast"] for one in records if one["k"] == "mode"])
 
 
+class Names(InFolder):
+    """K13: names are the model's."""
+
+    def test_K13_a_model_that_was_not_given_is_found_when_it_runs(self):
+        for number, given in enumerate(({"optimizer": True}, {})):
+            model = torch.nn.Sequential()
+            model.add_module("first", torch.nn.Linear(4, 4))
+            model.add_module("last", torch.nn.Linear(4, 2))
+            optimizer = torch.optim.Adam(model.parameters())
+            other = torch.nn.Linear(4, 4)  # runs first, and is none of the optimizer's
+            with told(), retrograd.record(f"rec{number}", optimizer=optimizer if given else None):
+                x = other(torch.randn(3, 4)).detach() if given else torch.randn(3, 4)
+                optimizer.zero_grad()
+                model(x).sum().backward()
+                optimizer.step()
+            manifest = json.loads(Path(f"rec{number}/retrograd.json").read_text())
+            self.assertEqual(manifest["optimized"], ["first.bias", "first.weight", "last.bias", "last.weight"])
+            records = [json.loads(line) for line in Path(f"rec{number}/ops.jsonl").read_text().splitlines()]
+            self.assertFalse([one for one in records if "group0" in str(one.get("name")) or "group0" in str(one.get("accumulates"))])
+            self.assertIn("last.weight", [one.get("accumulates") for one in records])
+
+
 class Memory(InFolder):
     """K9: memory that others write."""
 
