@@ -190,9 +190,40 @@ class Comparison final : public RunFollower {
       const bool isSame = recordedHashOf(tensor) == *check.hash;
       const bool isChance = !isSame && readsUnwritten;
       unwritten_.setWritten(check.value, !isChance);
-      if (isChance) ++result_.afterUninitialized;
-      else if (!isSame) differs(op, check.value);
+      if (isChance && result_.afterUninitialized++ == 0) firstChance_ = op;
+      if (!isSame && !isChance) differs(op, check.value);
     }
+    if (readsUnwritten && firstChance_) chanceReaches(op, recorded);
+  }
+
+  /// Chance in a gradient, a parameter or the loss is a fault of the op that read what nobody had written.
+  void chanceReaches(BoundSymbolId op, const StepOp& recorded) {
+    std::string what;
+    for (const auto output : document_.outputs(op))
+      if (std::ranges::find(recording_.losses, output) != recording_.losses.end()) what = "the loss";
+    if (recorded.accumulates) what = "the gradient of " + std::string(document_.text(recorded.accumulates));
+    for (const auto written : writtenOperands(document_, op))
+      if (isWeight(written)) what = nameOf(written);
+    if (what.empty() || std::exchange(chanceReached_, true)) return;
+    const auto& made = document_.boundSymbol(firstChance_);
+    std::string why;
+    for (const auto operand : document_.operands(firstChance_))
+      if (const auto producer = operand ? document_.value(operand).producer : BoundSymbolId();
+          recording_.has(producer) && recording_.op(producer).phase == Phase::recompute &&
+          leavesUninitialised(document_, producer))
+        why = "; the recomputation of its checkpoint stopped before an op wrote it";
+    Claim claim{.by = Producer::replay,
+                .kind = "unwritten-memory",
+                .sentence = fmt::format("{} reads memory that nobody had written, and {} depends on it{}",
+                                        document_.symbol(firstChance_).name, what, why),
+                .remedy = why.empty() ? "fill the memory before it is read"
+                                      : "leave that op out of the checkpointed region, or put an op behind it there",
+                .line = recordedLine(document_, firstChance_),
+                .op = firstChance_,
+                .command = "source"};
+    if (recording_.has(made.origin.op)) claim.also.push_back(made.origin.op);
+    if (recorded.accumulates) claim.parameters.emplace_back(document_.text(recorded.accumulates));
+    result_.unhealthy.push_back(std::move(claim));
   }
 
   bool isView(BoundSymbolId op) const { return (document_.boundSymbol(op).effects & effect::view) != 0; }
@@ -220,7 +251,9 @@ class Comparison final : public RunFollower {
   std::set<std::pair<std::int32_t, std::string>> gradientsRead_;
   std::set<std::string> zeroGradients_;
   std::set<std::string> judged_;
-  bool hasUpdate_;  ///< else gradients count that no optimizer reads
+  BoundSymbolId firstChance_;   ///< the op that read what nobody had written
+  bool chanceReached_ = false;  ///< what the step is for
+  bool hasUpdate_;              ///< else gradients count that no optimizer reads
 };
 
 }  // namespace

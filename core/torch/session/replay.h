@@ -34,7 +34,7 @@ struct ReplayResult {
   BoundSymbolId stoppedAt;
   std::vector<std::string> notComparable;          ///< why hashes of this machine need not be those of the recorder's
   std::map<std::string, std::size_t> notCompared;  ///< results without a hash to compare: how many, by the reason
-  std::vector<Claim> unhealthy;  ///< NaN and the like where they reach the loss, an update, a weight; notes on zeros
+  std::vector<Claim> unhealthy;  ///< NaN, or what nobody wrote, where it reaches the loss, a gradient, a weight; zeros
 };
 
 /// Runs the recorded step again from its inputs, op by op, and compares each hash. Numbers that are not finite are

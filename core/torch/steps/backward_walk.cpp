@@ -19,10 +19,6 @@ namespace {
 
 constexpr std::size_t mostLeftOut = 6;  ///< unsure terms whose subsets are tried
 
-bool isGradient(const at::Tensor& tensor) {
-  return tensor.defined() && tensor.layout() == at::kStrided && (tensor.is_floating_point() || tensor.is_complex());
-}
-
 }  // namespace
 
 BackwardWalk::BackwardWalk(const Analysis& analysis, const StepValues& values, const TrainedValues& trained,
@@ -45,6 +41,10 @@ BackwardWalk::Sum BackwardWalk::sumOf(const Parts& parts) {
     sum.noise += part.noise;
   }
   return sum;
+}
+
+bool BackwardWalk::isGradient(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.layout() == at::kStrided && (tensor.is_floating_point() || tensor.is_complex());
 }
 
 double BackwardWalk::largestOf(const at::Tensor& tensor) {

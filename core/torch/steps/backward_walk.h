@@ -86,12 +86,14 @@ class BackwardWalk {
               ValueId value, std::string because = {});
   GradientCut::Kind kindOf(BoundSymbolId cut) const;
   BoundSymbolId backwardOf(BoundSymbolId function) const;
+  BoundSymbolId madeBy(BoundSymbolId function, const at::Tensor& gradient) const;
   StringId functionOf(BoundSymbolId op) const;
   bool isIntermediate(ValueId value) const;
   void markSaved(std::size_t position, ValueId value, Parts& parts) const;
   BoundSymbolId functionStart(std::size_t position) const;
   BoundSymbolId savedTensorHook(BoundSymbolId op) const;
   static Sum sumOf(const Parts& parts);
+  static bool isGradient(const at::Tensor& tensor);
   static double largestOf(const at::Tensor& tensor);
   ValueId sameTensorBefore(BoundSymbolId op) const;
   bool isTainted(ValueId value, std::size_t position) const;

@@ -176,6 +176,25 @@ BoundSymbolId BackwardWalk::backwardOf(BoundSymbolId function) const {
                                                                                          : function;
 }
 
+/// The op of a custom Function's backward that made a gradient last, whose line is that of the statement.
+BoundSymbolId BackwardWalk::madeBy(BoundSymbolId function, const at::Tensor& gradient) const {
+  const auto linked = linked_.find(function.index);
+  if (linked == linked_.end() || !isGradient(gradient)) return backwardOf(function);
+  BoundSymbolId same, alike;
+  const auto hash = recordedHashOf(gradient);
+  for (const auto position : linked->second) {
+    const auto op = ops_[position];
+    const auto* tensors = values_.at(position);
+    if (!tensors || !recording_.op(op).function || (document_.boundSymbol(op).effects & effect::view)) continue;
+    for (const auto& output : tensors->outputs) {
+      if (!isGradient(output) || output.sizes() != gradient.sizes()) continue;
+      alike = op;
+      if (recordedHashOf(output) == hash) same = op;
+    }
+  }
+  return same ? same : alike ? alike : backwardOf(function);
+}
+
 /// `actual`: undefined where no gradient went on.
 void BackwardWalk::addCut(GradientCut::Kind kind, BoundSymbolId op, const at::Tensor& actual,
                           const at::Tensor& expected, ValueId value, std::string because) {
@@ -185,12 +204,21 @@ void BackwardWalk::addCut(GradientCut::Kind kind, BoundSymbolId op, const at::Te
   const bool byFunction = kind == GradientCut::Kind::function;
   cut.name = document_.text(byFunction ? recorded.function : recorded.hook ? recorded.hook : recorded.function);
   if (kind == GradientCut::Kind::builtin || cut.name.empty()) cut.name = document_.symbol(op).name;
-  cut.at = byFunction ? backwardOf(op) : op;
+  cut.at = byFunction ? madeBy(op, actual) : op;
   cut.line = recordedLine(document_, cut.at);
   if (kind == GradientCut::Kind::noGrad && recorded.phase == Phase::backward && !document_.boundSymbol(op).gradMode) {
     cut.line = recordedLine(document_, recorded.called);
     cut.name = "backward";
     cut.because = "this backward ran without create_graph, so its gradients are constants for the next one";
+  }
+  if (byFunction) {
+    const auto* parameter = trained_.parameter(value);
+    const auto producer = document_.value(value).producer;
+    if (parameter) cut.because = "in the gradient of " + *parameter;
+    else if (producer)
+      cut.because =
+          fmt::format("in the gradient of what {} made{}{}", document_.symbol(producer).name,
+                      recordedLine(document_, producer).empty() ? "" : " at ", recordedLine(document_, producer));
   }
   if (kind == GradientCut::Kind::saved)
     cut.because =

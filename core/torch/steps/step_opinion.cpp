@@ -58,8 +58,9 @@ ReplayedStep replayWithOpinion(const std::shared_ptr<const Analysis>& analysis, 
   findNotJudged(*analysis, trained, step.opinion);
   explainFirstBad(*analysis, step.updates, progress);
   if (step.updates.firstBad) step.root = step.updates.firstBad->op;
-  else if (step.replay.stopped.empty() &&
-           std::ranges::find(step.replay.unhealthy, Severity::fault, &Claim::severity) != step.replay.unhealthy.end())
+  else if (step.replay.stopped.empty() && std::ranges::any_of(step.replay.unhealthy, [](const Claim& claim) {
+             return claim.by == Producer::health && claim.severity == Severity::fault;
+           }))
     step.root = walkToRoots(*analysis, recordRun(*analysis, {}, progress)).root;
   return step;
 }

@@ -145,6 +145,8 @@ class StepReport {
   }
 
   void cuts() {
+    for (const auto& claim : step_.replay.unhealthy)
+      if (claim.by == Producer::replay) add(claim);
     for (const auto& claim : step_.opinion.claims) add(claim);
     for (const auto& cut : step_.opinion.cuts) {
       auto claim = claimOf(cut, recording_, good_ ? &good_->step.opinion : nullptr);
@@ -181,6 +183,7 @@ class StepReport {
   void health() {
     bool isFirst = true;
     for (auto claim : step_.replay.unhealthy) {
+      if (claim.by == Producer::replay) continue;  // said before
       if (claim.severity == Severity::fault && isFirst && step_.root) {
         claim.op = step_.root;
         claim.line = recordedLine(document_, step_.root);

@@ -1,6 +1,7 @@
 """A sample of the planted faults of opinion_faults.py, each kind with its right step; checkpoints; detaches."""
 import checkpoints
 import torch
+import torch.utils.checkpoint
 from support import PROGRAM, InFolder, retrograd, run, told, unittest
 import opinion_faults
 import opinion_programs
@@ -48,6 +49,54 @@ class Checkpoints(InFolder):
                     self.assertEqual(code, 1, text)
                     for part in said:
                         self.assertIn(part, text)
+
+
+@unittest.skipUnless(PROGRAM, "RETROGRAD names no program")
+class Functions(InFolder):
+    def test_K10_the_line_is_that_of_the_statement_that_made_the_gradient(self):
+        class Scale(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, w):
+                ctx.save_for_backward(x, w)
+                return x * w
+
+            @staticmethod
+            def backward(ctx, gradient):
+                x, w = ctx.saved_tensors
+                of_x = gradient * w
+                of_w = (gradient * x).mean(0)  # should be a sum
+                return of_x, of_w
+
+        line = Scale.backward.__code__.co_firstlineno + 4
+        model = torch.nn.ParameterDict({"w": torch.rand(4) + 0.5})
+        optimizer = torch.optim.SGD(model.values(), 0.1)
+        x = torch.randn(8, 4)
+        with told():
+            retrograd.record("step", lambda: (Scale.apply(x, model["w"]).tanh().square().sum().backward(), optimizer.step()), model=model, optimizer=optimizer)
+        code, text = run("check", "step", "--strict")
+        self.assertEqual(code, 1, text)
+        self.assertIn("Scale`: 0.125 times the derivative; in the gradient of w", text)
+        self.assertIn(f"opinion_test.py:{line} in backward", text)
+
+
+@unittest.skipUnless(PROGRAM, "RETROGRAD names no program")
+class UnwrittenMemory(InFolder):
+    def test_K18_a_gradient_that_reads_what_nobody_wrote_is_a_fault_of_the_op(self):
+        model = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.RReLU(0.1, 0.9), torch.nn.Linear(8, 3))
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        x = torch.randn(5, 6)
+
+        def step(path, block):
+            with told():
+                retrograd.record(path, lambda: (model[2](block(x)).square().mean().backward(), optimizer.step()), model=model, optimizer=optimizer)
+
+        step("right", model[:2])
+        step("wrong", lambda z: torch.utils.checkpoint.checkpoint(model[:2], z, use_reentrant=False))
+        code, text = run("check", "right", "--strict")
+        self.assertEqual(code, 0, text)
+        code, text = run("check", "wrong")
+        self.assertEqual(code, 1, text)
+        self.assertIn("aten.rrelu_with_noise", text)
 
 
 @unittest.skipUnless(PROGRAM, "RETROGRAD names no program")
