@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "core/derivation/gradient_of.h"
 #include "core/page/html.h"
@@ -97,7 +98,8 @@ std::string lineOf(const Page& page, const Claim& claim) {
   return html.empty() ? html : "<p class=\"line\">" + html + "</p>\n";
 }
 
-std::string card(const Page& page, const Claim& claim) {
+/// `shown`: ops whose numbers an earlier card has; those of this one are added.
+std::string card(const Page& page, const Claim& claim, std::set<BoundSymbolId>& shown) {
   const auto title = claim.sentence.empty() ? claim.subject : claim.sentence;
   std::string html = fmt::format(
       "<li class=\"card {0}\">\n<p class=\"tag\">{0}<span> \u00b7 {1}</span></p>\n<h3>{2}</h3>\n", name(claim.severity),
@@ -110,8 +112,9 @@ std::string card(const Page& page, const Claim& claim) {
   const auto op = page.analysis ? shownOp(*page.analysis, claim.op) : BoundSymbolId();
   if (op && page.values)
     if (const auto table = Neighbours(page).table(op); !table.empty())
-      html += "<details open><summary>Its values and their neighbours</summary>\n<div class=\"scroll\">" + table +
-              "</div></details>\n";
+      html += fmt::format("<details{}><summary>Its values and their neighbours</summary>\n<div class=\"scroll\">",
+                          shown.insert(op).second ? " open" : "") +
+              table + "</div></details>\n";
   if (op) html += fmt::format("<p><a class=\"show\" href=\"#op{}\">Show the op in the listing</a></p>\n", op.index);
   return html + "</li>\n";
 }
@@ -126,7 +129,8 @@ std::string findings(const Page& page) {
       claims.size());
   if (claims.empty()) html += "<p class=\"faint\">Nothing was found that a person should look at.</p>\n";
   else html += "<ol class=\"cards\">\n";
-  for (std::size_t i = 0; i < std::min(claims.size(), mostCards); ++i) html += card(page, *claims[i]);
+  std::set<BoundSymbolId> shown;
+  for (std::size_t i = 0; i < std::min(claims.size(), mostCards); ++i) html += card(page, *claims[i], shown);
   if (!claims.empty()) html += "</ol>\n";
   if (claims.size() > mostCards) html += fmt::format("<p>and {} more</p>\n", claims.size() - mostCards);
   std::string rest;

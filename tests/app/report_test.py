@@ -154,14 +154,18 @@ class Report(support.Case):
         self.assertIn("Updates", page)
 
     @unittest.skipUnless(BROWSER, "no chromium is installed (scripts/packages-tests.txt)")
-    def test_models_jobs_and_snapshots(self):
-        self.assertEqual(self.works(SAMPLES / "tiny_gpt.pt2")[1]["verdict"], "pass")
-        seen, answer = self.works(SAMPLES / "twins.pt2")
-        self.assertEqual(answer["verdict"], "fail")
-        self.assertEqual(self.works(SAMPLES / "lost_precision" / "trace")[1]["verdict"], "fail")
-        snapshot = sorted((support.DATA / "memory").glob("*.pickle*"))
-        if snapshot:
-            self.assertEqual(self.works(snapshot[0])[1]["verdict"], "no verdict")
+    def test_models_steps_jobs_and_snapshots(self):
+        cases = {"mlp.pt2": "pass", "tiny_gpt.pt2": "pass", "twins.pt2": "fail", "recorded": None, "lost_precision/trace": "fail", "graph_break/trace": "pass"}
+        for name, verdict in cases.items():
+            with self.subTest(name=name):
+                answer = self.works(SAMPLES / name)[1]
+                if verdict:
+                    self.assertEqual(answer["verdict"], verdict)
+        for name in ("leak", "oom"):
+            with self.subTest(name=name):
+                seen, answer = self.works(support.DATA / "memory" / f"{name}.pickle.xz")
+                self.assertEqual(answer["verdict"], "no verdict")
+                self.assertGreater(seen["findings"], 0)
 
     @unittest.skipUnless(BROWSER, "no chromium is installed (scripts/packages-tests.txt)")
     @unittest.skipUnless((CASES / "large" / "gpt96").exists(), "no shared cases")

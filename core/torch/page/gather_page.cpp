@@ -210,12 +210,12 @@ class Gathering {
     }
   }
 
-  /// A claim of numbers that are not finite gets the op that made the first of them.
+  /// Where no fault names an op, that of numbers that are not finite gets the op that made the first of them.
   void placeNan() {
     auto& claims = gathered_.page.report.claims;
-    const auto claim = std::ranges::find_if(claims, [](const Claim& one) {
-      return one.by == Producer::health && one.severity == Severity::fault && !one.op;
-    });
+    if (std::ranges::any_of(claims, [](const Claim& one) { return one.severity == Severity::fault && one.op; })) return;
+    const auto claim = std::ranges::find_if(
+        claims, [](const Claim& one) { return one.by == Producer::health && one.severity == Severity::fault; });
     if (claim == claims.end()) return;
     const auto walk = walkToRoots(*gathered_.analysis, *gathered_.values);
     if (!walk.root) return;
