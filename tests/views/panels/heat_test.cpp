@@ -1,10 +1,15 @@
 #include <QDockWidget>
 #include <QHeaderView>
+#include <QStatusBar>
 #include <QTest>
 #include <QTreeView>
+#include <QWheelEvent>
 #include <cmath>
+#include <map>
+#include <set>
 
 #include "core/derivation/gradient_of.h"
+#include "core/formats/recording/recording.h"
 #include "core/questions/memory_timeline.h"
 #include "core/torch/steps/judge_step.h"
 #include "tests/views/run_ahead.h"
@@ -36,6 +41,8 @@ class HeatTest : public QObject {
   void theGraphOffersTheRunThatItNeeds();
   void theStripShowsWhereTheRunIs();
   void theStripLeadsFromMarkToMark();
+  void W43_aRecordedStepHasALaneForEachPart();
+  void W43_theWheelZoomsAndADragSaysWhatARangeTakes();
 };
 
 namespace {
@@ -302,6 +309,68 @@ void HeatTest::theStripLeadsFromMarkToMark() {
   QVERIFY(*program.positionOf(f.selection().op()) > *next);
   QTest::keyClick(&strip, Qt::Key_Left);
   QCOMPARE(f.selection().op(), program.opAt(*next));
+}
+
+void HeatTest::W43_aRecordedStepHasALaneForEachPart() {
+  using Lane = RunStrip::Lane;
+  WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
+  QVERIFY(f.open(modelFile("tests/data/recordings/step")));
+  auto& strip = f.window().listings().strip();
+  QTRY_VERIFY(strip.isVisible());
+  for (auto lane : {Lane::forward, Lane::backward, Lane::clip, Lane::optimizer})
+    QVERIFY(std::ranges::find(strip.lanes(), lane) != strip.lanes().end());
+  QVERIFY2(strip.height() >= 60 && strip.height() <= 90, qPrintable(QString::number(strip.height())));
+  const auto& recording = *f.analysis().file.recording;
+  const auto& program = f.controller().document()->program;
+  std::map<Phase, std::set<Lane>> lanes;
+  for (std::size_t i = 0; i < program.size(); ++i) lanes[recording.op(program.opAt(i)).phase].insert(strip.laneOf(i));
+  QCOMPARE(lanes.at(Phase::forward), std::set{Lane::forward});
+  QCOMPARE(lanes.at(Phase::backward), std::set{Lane::backward});
+  QCOMPARE(lanes.at(Phase::clip), std::set{Lane::clip});
+  QCOMPARE(lanes.at(Phase::optimizer), std::set{Lane::optimizer});
+  // A click in the lane of the optimizer leads to one of its ops.
+  std::size_t step = 0;
+  while (strip.laneOf(step) != Lane::optimizer) ++step;
+  QTest::mouseClick(&strip, Qt::LeftButton, Qt::NoModifier, QPoint(strip.xOf(step) + 6, strip.height() - 12));
+  QCOMPARE(recording.op(f.selection().op()).phase, Phase::optimizer);
+  f.picture(QStringLiteral("W43-timeline"));
+}
+
+void HeatTest::W43_theWheelZoomsAndADragSaysWhatARangeTakes() {
+  WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
+  QVERIFY(f.open(modelFile(tinyGpt)));
+  QVERIFY(allKnown(f));
+  QVERIFY(f.quiet());
+  auto& strip = f.window().listings().strip();
+  const auto all = strip.shown();
+  const QPointF at(strip.xOf(60), 20);
+  QWheelEvent wheel(at, strip.mapToGlobal(at), {}, {0, 240}, Qt::NoButton, Qt::NoModifier, Qt::NoScrollPhase, false);
+  QCoreApplication::sendEvent(&strip, &wheel);
+  QVERIFY(strip.shown().second - strip.shown().first < all.second - all.first);
+  QVERIFY(std::abs(strip.xOf(60) - at.x()) <= 1);  // what is under the pointer stays there
+  strip.setFocus();
+  QTest::keyClick(&strip, Qt::Key_0);
+  QCOMPARE(strip.shown(), all);
+
+  const auto before = f.selection().op();
+  QTest::mousePress(&strip, Qt::LeftButton, Qt::NoModifier, QPoint(strip.xOf(10), 20));
+  QTest::mouseMove(&strip, QPoint(strip.xOf(60), 20));
+  QMouseEvent move(QEvent::MouseMove, QPointF(strip.xOf(60), 20), strip.mapToGlobal(QPointF(strip.xOf(60), 20)),
+                   Qt::NoButton, Qt::LeftButton, Qt::NoModifier);
+  QCoreApplication::sendEvent(&strip, &move);
+  QTest::mouseRelease(&strip, Qt::LeftButton, Qt::NoModifier, QPoint(strip.xOf(60), 20));
+  QVERIFY(strip.range());
+  QTRY_VERIFY(!strip.rangeText().isEmpty());
+  const auto [begin, end] = *strip.range();
+  double seconds = 0;
+  for (auto i = begin; i < end; ++i)
+    seconds += numbers(f).number(OpFigure::time, f.controller().document()->program.opAt(i)).value_or(0);
+  QVERIFY2(strip.rangeText().contains(numberText(OpFigure::time, seconds)), qPrintable(strip.rangeText()));
+  QVERIFY2(strip.rangeText().contains(QStringLiteral("%1 ops").arg(end - begin)), qPrintable(strip.rangeText()));
+  QCOMPARE(f.window().statusBar()->currentMessage(), strip.rangeText());
+  QCOMPARE(f.selection().op(), before);  // a drag leads nowhere
+  QTest::keyClick(&strip, Qt::Key_Escape);
+  QVERIFY(!strip.range());
 }
 
 }  // namespace retrograd::views
