@@ -1,10 +1,17 @@
 #include "views/text/goto_index.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
+#include <set>
 
+#include "core/base/id_vector.h"
 #include "core/base/op_name.h"
+#include "core/derivation/gradient_of.h"
+#include "core/formats/recording/recording.h"
 #include "core/notes/note_words.h"
+#include "core/trace/source.h"
 #include "core/trace/symbol.h"
 #include "views/text/format.h"
 
@@ -45,7 +52,13 @@ class Collector {
       : analysis_(analysis), document_(*analysis.document), progress_(progress) {}
 
   std::vector<Place> run() {
+    findMakers();
     inputs();
+    if (analysis_.file.recording) {
+      states(*analysis_.file.recording);
+      sections(*analysis_.file.recording);
+    }
+    lines();
     modules();
     ops(analysis_.computation().trace.ops, Place::Kind::operation);
     for (auto id : document_.subgraphIds()) ops(document_.subgraph(id).ops, Place::Kind::operation);
@@ -58,14 +71,82 @@ class Collector {
     std::map<ValueId, BoundSymbolId> firstUse;
     for (auto op : analysis_.computation().trace.ops)
       for (auto operand : document_.operands(op)) firstUse.try_emplace(operand, op);
-    for (const auto& input : analysis_.computation().inputs) {
-      if (!input.value) continue;
+    const auto gradients = analysis_.derived() ? gradientsOfInputs(analysis_) : std::vector<ValueId>();
+    const auto& all = analysis_.computation().inputs;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const auto& input = all[i];
+      if (!input.value || keptOfParameters_.contains(document_.value(input.value).storage)) continue;
       const auto use = firstUse.find(input.value);
       std::string detail = kindText(input.kind);
       if (const auto meta = document_.value(input.value).meta)
         detail += "  " + typeText(document_.meta(meta)).toStdString();
-      add({Place::Kind::input, input.name, std::move(detail), use == firstUse.end() ? BoundSymbolId() : use->second,
-           input.value});
+      // By the name that the model's own code has; that of the graph is found too.
+      const auto& name = input.target.empty() ? input.name : input.target;
+      if (name != input.name) detail += "  " + input.name;
+      add({Place::Kind::input, name, detail, use == firstUse.end() ? BoundSymbolId() : use->second, input.value});
+      if (input.kind == InputKind::parameter) gradient(name, i < gradients.size() ? gradients[i] : ValueId());
+    }
+  }
+
+  void gradient(const std::string& name, ValueId value) {
+    if (const auto& recording = analysis_.file.recording)
+      if (const auto known = recording->gradients.find(name); known != recording->gradients.end())
+        value = known->second;
+    if (value) made(Place::Kind::gradient, name + ".grad", "gradient", value);
+  }
+
+  /// Where the value was made last.
+  void made(Place::Kind kind, std::string name, std::string detail, ValueId value) {
+    if (const auto meta = document_.value(value).meta) detail += "  " + typeText(document_.meta(meta)).toStdString();
+    detail += "  " + document_.displayName(value);
+    add({kind, std::move(name), std::move(detail), makers_[value], value});
+  }
+
+  void findMakers() {
+    makers_ = IdVector<ValueId, BoundSymbolId>(document_.valueCount());
+    for (const auto* trace : {&analysis_.computation().trace, &analysis_.joint})
+      for (auto op : trace->ops)
+        for (auto output : document_.outputs(op))
+          if (output) makers_[output] = op;
+    if (const auto& recording = analysis_.file.recording)
+      for (const auto& name : recording->names)
+        if (name.role == "optimizer" || name.role == "gradient") keptOfParameters_.emplace(name.storage, &name);
+  }
+
+  /// What the optimizer keeps of each parameter.
+  void states(const StepRecording& recording) {
+    for (const auto& [parameter, values] : recording.states)
+      for (auto value : values) {
+        const auto known = keptOfParameters_.find(document_.value(value).storage);
+        if (known == keptOfParameters_.end() || known->second->state.empty()) continue;
+        made(Place::Kind::state, known->second->state + " of " + parameter, "optimizer", value);
+      }
+  }
+
+  void sections(const StepRecording& recording) {
+    const auto& ops = analysis_.computation().trace.ops;
+    const auto all = sectionsOf(recording, ops);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const auto end = i + 1 < all.size() ? all[i + 1].begin : ops.size();
+      add({Place::Kind::section,
+           all[i].title,
+           fmt::format("part of the step, {} ops", end - all[i].begin),
+           ops[all[i].begin],
+           {}});
+    }
+  }
+
+  /// Each line of Python that ops come from, with the first of them.
+  void lines() {
+    std::set<std::pair<std::string_view, int>> known;
+    std::set<SourceStackId> stacks;
+    for (auto op : analysis_.computation().trace.ops) {
+      const auto source = document_.boundSymbol(op).source;
+      if (!source || !stacks.insert(source).second) continue;
+      const auto* frame = shownFrame(document_.source(source));
+      if (!frame || !known.emplace(frame->file, frame->line).second) continue;
+      const auto file = frame->file.substr(frame->file.find_last_of("/\\") + 1);
+      add({Place::Kind::line, fmt::format("{}:{}", file, frame->line), frame->code, op, {}});
     }
   }
 
@@ -110,6 +191,8 @@ class Collector {
   const Analysis& analysis_;
   const Document& document_;
   const Progress& progress_;
+  IdVector<ValueId, BoundSymbolId> makers_;  ///< the op that makes a value; that of the joint where it runs
+  std::map<StorageId, const RecordedName*> keptOfParameters_;  ///< gradients and states of the optimizer
   std::vector<Place> places_;
 };
 
@@ -127,6 +210,8 @@ int score(const Place& place, const std::vector<std::string_view>& words, std::s
   return total * 100 + std::max(0, longest - static_cast<int>(place.name.size())) +
          (place.kind == Place::Kind::op ? 0 : 20);
 }
+
+constexpr int asNumber = 1'000'000;  ///< before all that has the digits in its name
 
 int isOfNumber(const Place& place, std::int32_t number) {
   return (place.kind == Place::Kind::operation || place.kind == Place::Kind::op) && place.op.index == number ? 1 : 0;
@@ -167,11 +252,12 @@ std::vector<std::size_t> match(const std::vector<Place>& places, std::string_vie
     if (end > begin) words.push_back(query.substr(begin, end - begin));
     begin = end + 1;
   }
-  const auto number = opNumber(query);
+  const auto number = opNumber(query), plain = numberIn<std::int32_t>(query);
   std::vector<std::pair<int, std::size_t>> scored;
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (i % 4096 == 0) progress.check();
-    const int points = number ? isOfNumber(places[i], *number) : words.empty() ? 1 : score(places[i], words, query);
+    int points = number ? isOfNumber(places[i], *number) : words.empty() ? 1 : score(places[i], words, query);
+    if (plain && isOfNumber(places[i], *plain)) points = asNumber;
     if (points > 0) scored.emplace_back(-points, i);  // of equals the first in order
   }
   const auto count = std::min(limit, scored.size());

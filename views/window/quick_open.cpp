@@ -53,7 +53,8 @@ QuickOpen::QuickOpen(ViewContext context, std::function<QList<QAction*>()> comma
   setAutoFillBackground(true);
   setAccessibleName(tr("Go to or run a command"));
   line_->setAccessibleName(tr("What to go to; > for commands"));
-  line_->setPlaceholderText(tr("Op, value, module or parameter; > for commands"));
+  line_->setPlaceholderText(
+      tr("emb.weight, emb.weight.grad, exp_avg of emb.weight, train.py:28, #12, a module; > for commands"));
   line_->setClearButtonEnabled(true);
   line_->installEventFilter(this);
   list_->setAccessibleName(tr("Matches"));

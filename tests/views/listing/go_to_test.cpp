@@ -4,8 +4,11 @@
 #include <QTest>
 #include <QTreeView>
 
+#include "core/formats/recording/recording.h"
 #include "core/notes/note_words.h"
 #include "core/stepping/breakpoint.h"
+#include "core/trace/source.h"
+#include "tests/support/source_path.h"
 #include "tests/views/test_program.h"
 #include "tests/views/window_fixture.h"
 #include "views/models/tree_model.h"
@@ -29,6 +32,7 @@ class GoToTest : public QObject {
   void aDisabledCommandSaysWhy();
   void referencesLeadToUsers();
   void usesAreSteppedAlong();
+  void W45_oneSearchKnowsPyTorchsNames();
 };
 
 namespace {
@@ -210,6 +214,42 @@ void GoToTest::usesAreSteppedAlong() {
   QTRY_COMPARE(references(f).currentIndex().data(opRole).toInt(), next.index);  // the row says where you are
   f.press(Qt::Key_BracketLeft);
   QCOMPARE(f.selection().op(), relu);
+}
+
+void GoToTest::W45_oneSearchKnowsPyTorchsNames() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(QString::fromStdString(sourcePath("tests/data/recordings/step"))));
+  QVERIFY(f.quiet());
+  const auto& recording = *f.analysis().file.recording;
+  auto& quick = f.window().quickOpen();
+  const auto find = [&](const QString& words) {
+    f.press(Qt::Key_P, Qt::ControlModifier);
+    QTest::keyClicks(&quick.line(), words);
+    return QTest::qWaitFor([&] { return shown(quick).value(0).contains(words, Qt::CaseInsensitive); }, 5000);
+  };
+  const auto go = [&] {
+    QTest::keyClick(&quick.line(), Qt::Key_Return);
+    return f.selection().op();
+  };
+  QVERIFY(find(QStringLiteral("last.weight")));
+  QCOMPARE(shown(quick).value(0), QStringLiteral("last.weight"));
+  QVERIFY(go());
+  QVERIFY(find(QStringLiteral("last.weight.grad")));
+  QVERIFY(go());
+  QCOMPARE(f.selection().value(), recording.gradients.at("last.weight"));
+  QVERIFY(find(QStringLiteral("exp_avg of last.weight")));
+  QCOMPARE(recording.op(go()).phase, Phase::optimizer);
+  QVERIFY(find(QStringLiteral("optimizer")));
+  QCOMPARE(recording.op(go()).phase, Phase::optimizer);
+  QVERIFY(find(QStringLiteral("train.py:")));
+  const auto line = shown(quick).value(0);
+  const auto* frame = shownFrame(sourceOf(*f.analysis().document, go()));
+  QVERIFY(frame && line.endsWith(QString::number(frame->line)));
+  f.press(Qt::Key_P, Qt::ControlModifier);
+  QTest::keyClicks(&quick.line(), QString::number(f.analysis().forward.ops.at(3).index));
+  QTRY_VERIFY(!shown(quick).isEmpty());
+  QTest::qWait(100);
+  QCOMPARE(go(), f.analysis().forward.ops.at(3));
 }
 
 }  // namespace retrograd::views
