@@ -12,6 +12,7 @@ namespace retrograd::views {
 namespace {
 
 const QString whyQuestion = QStringLiteral("why");
+const QString detailsKey = QStringLiteral("details");
 const QString whatIfQuestion = QStringLiteral("what if");
 constexpr int budgetSteps = 8, budgetDelay = 200;  // ms: a slider moves through many places
 
@@ -31,10 +32,13 @@ QString timeText(double seconds) {
 }
 
 /// Why nothing is gained where it is recomputed; empty where something is, or it is not saved.
-QString againstRecomputing(const WhySaved& known) {
+QString againstRecomputing(const Document& document, const WhySaved& known, const NoteBook* notes) {
   const auto& plan = known.recompute;
   if (!known.saved || plan.freed > plan.extraSaved) return {};
   if (!plan.impossible.empty()) return tr("It cannot be recomputed: %1").arg(toQt(plan.impossible));
+  if (!known.sharing.empty())
+    return tr("%1 shares its memory with %2: recompute that one")
+        .arg(nameOf(document, known.value, notes), nameOf(document, known.sharing.front(), notes));
   if (plan.extraSaved == 0) return tr("It gains nothing: what is saved costs no memory");
   return tr("It gains nothing: it frees %1 and needs %2 that are not saved now")
       .arg(bytesText(plan.freed), bytesText(plan.extraSaved));
@@ -49,12 +53,31 @@ struct WhyDock::Answer {
 };
 
 WhyDock::WhyDock(ViewContext context, QAction* recompute, QAction* save, QWidget* parent)
-    : Panel(context, "why", parent), model_(new WhyModel(this)), tree_(new QTreeView(this)) {
+    : Panel(context, "why", parent),
+      model_(new WhyModel(this)),
+      card_(new WhyCard(context, this)),
+      details_(named(new QToolButton(this), "why-details")),
+      tree_(new QTreeView(this)),
+      room_(new QWidget(this)) {
   prepareTree(*tree_, model_, "why", tr("Why the chosen value is saved or has no gradient"), {.wraps = true});
   setWidths(*tree_, {{0, 120}});
   makeVerdict();
   auto* layout = withMargins(new QVBoxLayout(this), {}, 0);
+  details_->setText(tr("&Details"));
+  details_->setToolTip(tr("All that is known of the values of this op"));
+  details_->setCheckable(true);
+  details_->setAutoRaise(true);
+  details_->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+  details_->setFocusPolicy(Qt::StrongFocus);
+  layout->addWidget(card_);
+  layout->addWidget(details_);
   layout->addWidget(tree_, 1);
+  layout->addWidget(room_, 1);
+  connect(details_, &QToolButton::toggled, this, &WhyDock::foldDetails);
+  connect(model_, &QAbstractItemModel::modelReset, this, &WhyDock::foldDetails);
+  foldDetails();
+  connect(card_, &WhyCard::jumpRequested, this, &WhyDock::jumpRequested);
+  connect(card_, &WhyCard::sourceWanted, this, &WhyDock::sourceWanted);
   layout->addWidget(makeAdopted());
   layout->addWidget(verdictFrame_);
   layout->addWidget(makeButtons(recompute, save));
@@ -72,6 +95,27 @@ WhyDock::WhyDock(ViewContext context, QAction* recompute, QAction* save, QWidget
     before_ = nullptr;
     Q_EMIT canUndoChanged();
   });
+}
+
+void WhyDock::foldDetails() {
+  const bool isEmpty = model_->rowCount() == 0, isOn = details_->isChecked();
+  tree_->setVisible(isOn || isEmpty);
+  room_->setVisible(!isOn && !isEmpty);
+  details_->setVisible(!isEmpty);
+  details_->setArrowType(isOn ? Qt::DownArrow : Qt::RightArrow);
+}
+
+void WhyDock::showDetails(bool on) { details_->setChecked(on); }
+
+QVariantMap WhyDock::saveState() const {
+  auto state = Panel::saveState();
+  state[detailsKey] = details_->isChecked();
+  return state;
+}
+
+void WhyDock::restoreState(const QVariantMap& state) {
+  Panel::restoreState(state);
+  details_->setChecked(state.value(detailsKey).toBool());
 }
 
 QWidget* WhyDock::makeButtons(QAction* recompute, QAction* save) {
@@ -163,6 +207,7 @@ void WhyDock::refresh() {
   const auto& selection = *context_.selection;
   if (!open || !selection.op()) {
     toForward_->hide();
+    card_->clear();
     return model_->show(nullptr, {});
   }
   const auto work = [this, op = selection.op(), value = selection.value()](
@@ -181,6 +226,7 @@ void WhyDock::undo() {
 
 void WhyDock::forget() {
   model_->show(nullptr, {});
+  card_->clear();
   toForward_->hide();
   dropVerdict();
 }
@@ -204,7 +250,10 @@ void WhyDock::show(const WhyReport& report) {
   connect(toForward_, &QToolButton::clicked, this, [this, forward] { Q_EMIT jumpRequested(forward); });
   toForward_->setVisible(forward.valid());
   for (const auto& value : report.values)
-    if (const auto why = againstRecomputing(value.saved); !why.isEmpty()) Q_EMIT nothingGained(value.saved.value, why);
+    if (const auto why = againstRecomputing(*document()->analysis->document, value.saved, context_.notes);
+        !why.isEmpty())
+      Q_EMIT nothingGained(value.saved.value, why);
+  card_->show(context_.controller->document(), report);
   model_->show(context_.controller->document(), report, context_.notes);
   tree_->expandToDepth(1);
 }

@@ -9,6 +9,7 @@
 
 #include "core/questions/memory_timeline.h"
 #include "views/docks/panel.h"
+#include "views/docks/why_card.h"
 #include "views/models/why_model.h"
 
 namespace retrograd::views {
@@ -30,6 +31,10 @@ class WhyDock : public Panel {
   void checkpointBlocks();
   /// What if no more than this were saved? A slider goes from the fewest bytes to those that the formulas ask for.
   void tryBudgets();
+  /// All that is known, as a tree below the card: folded until a person wants it.
+  void showDetails(bool on);
+  QVariantMap saveState() const override;
+  void restoreState(const QVariantMap& state) override;
   /// What the last what-if reported; empty while there is none.
   QString verdict() const { return verdictFrame_->isHidden() ? QString() : verdict_->text(); }
 
@@ -41,6 +46,8 @@ class WhyDock : public Panel {
   void setUndo(QAction* undo);
 
  Q_SIGNALS:
+  /// The line of Python of the selected op is wanted.
+  void sourceWanted();
   void failed(const QString& message);
   /// To recompute the value would save no memory.
   void nothingGained(retrograd::ValueId value, const QString& reason);
@@ -71,6 +78,8 @@ class WhyDock : public Panel {
   QWidget* makeAdopted();
   QWidget* makeBudget();
   void show(const WhyReport& report);
+  /// The tree is there while it is wanted, and where it says why it is empty.
+  void foldDetails();
   void tryWish(const Wish& wish);
   void askWish(const Wish& wish);
   void tryBudget(int step);
@@ -78,7 +87,10 @@ class WhyDock : public Panel {
   void dropVerdict();
 
   WhyModel* model_;
+  WhyCard* card_;
+  QToolButton* details_;
   QTreeView* tree_;
+  QWidget* room_;                     ///< below the card while the tree is folded
   QToolButton* toForward_ = nullptr;  ///< for a value of the backward
   QFrame* verdictFrame_;
   QLabel* verdict_;

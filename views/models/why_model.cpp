@@ -13,6 +13,19 @@ class WhyModel::Filler {
   Filler(const OpenDocument& open, const WhyValue& answer, const NoteBook* notes, Node* root)
       : open_(open), document_(*open.analysis->document), answer_(answer), notes_(notes), root_(root) {}
 
+  QString sentence() const {
+    const auto& why = answer_.saved;
+    const auto name = nameOf(why.value);
+    if (answer_.backward.maker) return QStringLiteral("%1: %2").arg(name, backwardText());
+    const auto first = why.readers.empty() ? std::nullopt : open_.program.positionOf(why.readers.front().op);
+    if (!why.saved || !why.maker || why.storageBytes == 0 || !first || *first < why.from)
+      return QStringLiteral("%1: %2").arg(name, savedText());
+    const auto origin = why.readers.front().origin;
+    const auto reader = origin ? tr("the backward of %1").arg(operationName(document_, origin)) : tr("the backward");
+    return tr("%1 is saved, %2: read by %3, %4 later")
+        .arg(name, bytesText(why.storageBytes), reader, opsText(*first - why.from));
+  }
+
   void run() {
     answer_.backward.maker ? backwardSection() : savedSection();
     if (answer_.saved.saved && answer_.saved.maker && answer_.saved.storageBytes > 0) recomputeSection();
@@ -164,6 +177,10 @@ class WhyModel::Filler {
   Node* root_;
   Node* section_ = nullptr;  ///< of the value; the others are below it
 };
+
+QString WhyModel::sentenceOf(const OpenDocument& document, const WhyValue& value, const NoteBook* notes) {
+  return Filler(document, value, notes, nullptr).sentence();
+}
 
 void WhyModel::show(const std::shared_ptr<const OpenDocument>& document, const WhyReport& report,
                     const NoteBook* notes) {

@@ -16,6 +16,9 @@ class WhyModel : public TreeModel {
   void show(const std::shared_ptr<const OpenDocument>& document, const WhyReport& report,
             const NoteBook* notes = nullptr);
 
+  /// "linear_6 is saved, 16 KiB: read by the backward of gelu_1, 43 ops later": what is known of the value in one line.
+  static QString sentenceOf(const OpenDocument& document, const WhyValue& value, const NoteBook* notes);
+
  private:
   class Filler;
 };

@@ -52,6 +52,7 @@ const WindowPart why(PartOrder::why, [](MainWindow& window) {
       tr("Why"), Qt::RightDockWidgetArea, &window.panel<InspectorDock>());
   window.runIn(actions.recompute, panel, &WhyDock::recompute);
   window.runIn(actions.save, panel, &WhyDock::save);
+  QObject::connect(panel, &WhyDock::sourceWanted, &window, [&window] { window.showPanel(QStringLiteral("source")); });
   QObject::connect(panel, &WhyDock::nothingGained, &window.actions(), &WindowActions::noteNoGain);
   QObject::connect(panel, &WhyDock::failed, &window,
                    [&window](const QString& message) { window.messages().show(MessageBar::Kind::warning, message); });

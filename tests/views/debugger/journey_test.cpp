@@ -308,8 +308,7 @@ void JourneyTest::byMouse() {
   // Before and after recomputation.
   QVERIFY(user.clickLine(TraceKind::forward, {madeIn(saved) + QStringLiteral(" = ")}));
   SEES(user.clickTab(QStringLiteral("Why")));
-  QTRY_VERIFY_WITH_TIMEOUT(!user.rows(QStringLiteral("why")).filter(QStringLiteral("saved for the backward")).isEmpty(),
-                           60000);
+  QTRY_VERIFY_WITH_TIMEOUT(user.label(QStringLiteral("why-sentence")).contains(QStringLiteral("is saved, ")), 60000);
   SEES(user.clickButton(window, QStringLiteral("Recompute It")));
   SEES(seesTheChoice(user));
   SEES(user.clickButton(window, QStringLiteral("Compare Traces")));
@@ -329,7 +328,7 @@ void JourneyTest::byMouse() {
     QVERIFY(f.settle());
   }
   SEES(seesTheRun(user, TraceKind::backward));
-  SEES(user.clickTool(QStringLiteral("Step Over Back")));
+  SEES(user.clickTool(QStringLiteral("Step Back")));
   QVERIFY(f.settle());
   SEES(seesTheRun(user, TraceKind::forward));
 

@@ -1,4 +1,5 @@
 #include <QCheckBox>
+#include <QLabel>
 #include <QPushButton>
 #include <QSlider>
 #include <QTest>
@@ -15,6 +16,7 @@
 #include "views/docks/why_dock.h"
 #include "views/models/why_model.h"
 #include "views/text/format.h"
+#include "views/text/line_text.h"
 
 namespace retrograd::views {
 
@@ -33,6 +35,7 @@ class WhatIfTest : public QObject {
   void whatWasAdoptedIsTakenBackWhereItWasAdopted();
   void aSliderTradesMemoryForTime();
   void theCurveOfAChoiceIsOverMemory();
+  void W44_whySaysItInASentenceWithLinks();
 
  private:
   WhyDock& why() { return fixture_->window().panel<WhyDock>(); }
@@ -168,6 +171,27 @@ void WhatIfTest::whatGainsNothingIsNotOffered() {
   QVERIFY(gaining > 0 && others > 0);
 }
 
+void WhatIfTest::W44_whySaysItInASentenceWithLinks() {
+  auto& f = *fixture_;
+  f.raise("dock-why");
+  f.click(TraceKind::forward, forwardOp("linear_6"));
+  const auto* sentence = why().findChild<QLabel*>(QStringLiteral("why-sentence"));
+  QTRY_VERIFY2(sentence->text().startsWith(QStringLiteral("linear_6 is saved, 16 KiB: read by the backward of gelu_1")),
+               qPrintable(sentence->text()));
+  QVERIFY(sentence->isVisible() && sentence->font().bold());
+  QVERIFY(!why().findChild<QTreeView*>(QStringLiteral("why"))->isVisible());  // details are folded
+  const auto* line = why().findChild<SentenceButton*>(QStringLiteral("why-line"));
+  QVERIFY2(line->text().startsWith(QStringLiteral("tiny_gpt.py:")), qPrintable(line->text()));
+  f.picture(QStringLiteral("W44-card"));
+  SentenceButton* reader = nullptr;
+  for (auto* link : why().findChildren<SentenceButton*>())
+    if (link->text().startsWith(QStringLiteral("Read by #"))) reader = link;
+  QVERIFY(reader && reader->isVisible());
+  QTest::mouseClick(reader, Qt::LeftButton);
+  QVERIFY2(shortOpName(*f.analysis().document, f.selection().op()).contains(QStringLiteral("gelu_backward")),
+           "the link leads to the reader");
+}
+
 // Why saved, what if, adopt: three actions. Undo: one, next to what was adopted, by mouse or keyboard.
 void WhatIfTest::whatWasAdoptedIsTakenBackWhereItWasAdopted() {
   auto& f = *fixture_;
@@ -190,6 +214,7 @@ void WhatIfTest::whatWasAdoptedIsTakenBackWhereItWasAdopted() {
     QVERIFY2(undo->toolTip().contains(QStringLiteral("Ctrl+Z")), qPrintable(undo->toolTip()));
     f.picture(QStringLiteral("adopted"));
     if (byKey) {
+      why().showDetails(true);
       why().findChild<QTreeView*>(QStringLiteral("why"))->setFocus();
       for (int i = 0; i < 4 && !undo->hasFocus(); ++i) f.press(Qt::Key_Tab);
       QVERIFY(undo->hasFocus());

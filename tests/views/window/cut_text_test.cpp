@@ -49,6 +49,7 @@ bool cutsButton(const QAbstractButton& button) {
   const auto* tool = qobject_cast<const QToolButton*>(&button);
   if (button.text().isEmpty() || (tool && tool->toolButtonStyle() == Qt::ToolButtonIconOnly && !tool->icon().isNull()))
     return false;
+  if (button.hasHeightForWidth()) return button.height() < button.heightForWidth(button.width());  // it wraps
   auto text = button.text();
   text.remove(QLatin1Char('&'));
   const int icon = button.icon().isNull() ? 0 : button.iconSize().width();

@@ -11,6 +11,7 @@
 #include "tests/views/test_program.h"
 #include "tests/views/window_fixture.h"
 #include "views/canvases/graph_paint.h"
+#include "views/docks/why_dock.h"
 #include "views/text/line_text.h"
 #include "views/widgets/dock_tree.h"
 #include "views/widgets/elided_label.h"
@@ -232,6 +233,7 @@ void WholeTest::answersOfWhyAreNotCut() {
   f.window().resize(1280, 800);
   QVERIFY(f.open(QString::fromStdString(sourcePath("resources/samples/tiny_gpt.pt2"))));
   f.raise("dock-why");
+  f.window().panel<WhyDock>().showDetails(true);
   f.selection().select(
       *std::find_if(f.analysis().forward.ops.begin(), f.analysis().forward.ops.end(), [&](BoundSymbolId op) {
         const auto outputs = f.analysis().document->outputs(op);

@@ -1,0 +1,69 @@
+#include "views/widgets/sentence_button.h"
+
+#include <QEnterEvent>
+#include <QPainter>
+#include <QStyleOption>
+
+#include "views/theme/tokens.h"
+
+namespace retrograd::views {
+
+SentenceButton::SentenceButton(QWidget* parent) : QAbstractButton(parent) {
+  setFocusPolicy(Qt::TabFocus);
+  setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
+}
+
+void SentenceButton::setSentence(const QString& text, bool leads) {
+  setText(text);
+  setToolTip(text);
+  setAccessibleName(text);
+  setEnabled(leads);
+  setCursor(leads ? Qt::PointingHandCursor : Qt::ArrowCursor);
+  updateGeometry();
+  update();
+}
+
+void SentenceButton::setWraps() {
+  wraps_ = true;
+  QSizePolicy policy(QSizePolicy::Preferred, QSizePolicy::Fixed);
+  policy.setHeightForWidth(true);
+  setSizePolicy(policy);
+}
+
+int SentenceButton::heightForWidth(int width) const {
+  const QRect room(0, 0, std::max(width - 2 * tokens::tight, 1), 100'000);
+  return fontMetrics().boundingRect(room, Qt::TextWordWrap, text()).height() + 2 * tokens::tight;
+}
+
+QSize SentenceButton::sizeHint() const {
+  if (wraps_) return {leastWidth, heightForWidth(std::max(width(), leastWidth))};
+  return {fontMetrics().horizontalAdvance(text()) + 2 * tokens::tight, fontMetrics().height() + 2 * tokens::tight};
+}
+
+void SentenceButton::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  auto letters = font();
+  letters.setUnderline(isEnabled() && (underMouse() || hasFocus()));
+  painter.setFont(letters);
+  painter.setPen(palette().color(QPalette::Active, QPalette::WindowText));
+  const auto area = rect().adjusted(tokens::tight, 0, -tokens::tight, 0);
+  const int align = Qt::AlignLeft | Qt::AlignVCenter;
+  if (wraps_) painter.drawText(area, align | Qt::TextWordWrap, text());
+  else painter.drawText(area, align, QFontMetrics(letters).elidedText(text(), Qt::ElideRight, area.width()));
+  if (!hasFocus()) return;
+  QStyleOptionFocusRect ring;
+  ring.initFrom(this);
+  style()->drawPrimitive(QStyle::PE_FrameFocusRect, &ring, &painter, this);
+}
+
+void SentenceButton::enterEvent(QEnterEvent* event) {
+  update();
+  QAbstractButton::enterEvent(event);
+}
+
+void SentenceButton::leaveEvent(QEvent* event) {
+  update();
+  QAbstractButton::leaveEvent(event);
+}
+
+}  // namespace retrograd::views
