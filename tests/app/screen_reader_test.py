@@ -249,7 +249,7 @@ class Reader(Client):
         row.get_action_iface().do_action(0)
         self.press("push button", "To Cursor")
         until("it stands in the backward", lambda: self.row("Backward listing", "aten.nll_loss_backward", "runs next"))
-        self.press("push button", "Step Over Back")
+        self.press("push button", "Step Back")
         until("it is back in the forward", lambda: not self.row("Backward listing", "runs next"))
 
     # Holds J: the third journey, why a value is saved.

@@ -76,6 +76,7 @@ const WindowPart jobPart(PartOrder::job, [](MainWindow& window) {
       tr("Compares the job's own backward of the chosen compile with the one derived from its forward, by value"),
       QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_J));
   graphs->setIconText(tr("Own Graphs"));
+  opinion->setIconText(tr("Compare with the Derived Backward"));
   auto* passes =
       actions.add("job-passes", tr("Compare the Passes"),
                   tr("Lists the graphs of the chosen compile as a chain of passes and shows what each of them changed"),

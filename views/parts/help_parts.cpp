@@ -122,15 +122,12 @@ void showAbout(MainWindow& window) {
 void addStartPage(MainWindow& window) {
   auto& actions = window.actions();
   auto* start = actions.add("start-page", tr("&Start Page"),
-                            tr("Samples, recent files and the tour, in a new window: what is open stays"), {});
+                            tr("Samples, recent files and the tour; what is open stays, and comes back with Esc"), {});
   actions.allowUnless(start, [&window] {
     const bool isShown = !window.context().controller->document() && !window.hasPanelAlone();
     return isShown ? tr("It is in this window") : QString();
   });
-  QObject::connect(start, &QAction::triggered, &window, [&window] {
-    auto* other = new MainWindow(window.shared());
-    other->show();
-  });
+  QObject::connect(start, &QAction::triggered, &window, [&window] { window.showStartPage(!window.showsStartPage()); });
   window.menu("help")->insertAction(actions.palette, start);
 }
 

@@ -10,8 +10,23 @@
 namespace retrograd::views {
 namespace {
 
-const WindowPart layoutsPart(PartOrder::layouts,
-                             [](MainWindow& window) { window.menu("view")->addMenu(new LayoutsMenu(window)); });
+/// The panels that a kind of file is opened for, brought to the front of their places in its default layout.
+QStringList panelsFor(FileKind kind) {
+  switch (kind) {
+    case FileKind::step: return {QStringLiteral("values"), QStringLiteral("findings")};
+    case FileKind::job: return {QStringLiteral("job")};
+    case FileKind::model:
+    case FileKind::session: break;
+  }
+  return {};
+}
+
+const WindowPart layoutsPart(PartOrder::layouts, [](MainWindow& window) {
+  window.menu("view")->addMenu(new LayoutsMenu(window));
+  QObject::connect(&window, &MainWindow::layoutReset, &window, [&window] {
+    for (const auto& panel : panelsFor(window.layoutKind())) window.showPanel(panel);
+  });
+});
 
 }  // namespace
 

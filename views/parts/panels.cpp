@@ -45,7 +45,10 @@ const WindowPart watches(PartOrder::watches, [](MainWindow& window) {
 
 const WindowPart memory(PartOrder::memory, [](MainWindow& window) {
   const auto* panel = window.addPanel(new MemoryDock(window.context()), tr("Memory"), bottom);
-  QObject::connect(panel, &MemoryDock::peakKnown, &window.listings().strip(), &RunStrip::setPeak);
+  auto& strip = window.listings().strip();
+  QObject::connect(panel, &MemoryDock::peakKnown, &strip, &RunStrip::setPeak);
+  QObject::connect(&strip, &RunStrip::rangeSaid, &window,
+                   [&window](const QString& text) { window.statusBar()->showMessage(text); });
 });
 
 const WindowPart breakpoints(PartOrder::breakpoints, [](MainWindow& window) {
@@ -74,9 +77,11 @@ void resizePanels(MainWindow& window) {
 const WindowPart sizes(PartOrder::panelSizes, [](MainWindow& window) {
   resizePanels(window);
   const auto resizeSoon = [&window] { QTimer::singleShot(0, &window, [&window] { resizePanels(window); }); };
-  QObject::connect(&window, &MainWindow::layoutReset, &window, [&window] { resizePanels(window); });
-  QObject::connect(window.actions().resetLayout, &QAction::triggered, &window, resizeSoon);
-  if (kept::arrangement.of(*window.shared().settings).isEmpty())
+  QObject::connect(&window, &MainWindow::layoutReset, &window, [&window, resizeSoon] {
+    resizePanels(window);
+    resizeSoon();
+  });
+  if (kept::arrangement(name(FileKind::model)).of(*window.shared().settings).isEmpty())
     QObject::connect(
         &window, &MainWindow::docksBack, &window,
         [&window, resizeSoon] {

@@ -4,6 +4,7 @@
 #include <QFileInfo>
 #include <utility>
 
+#include "core/formats/jobs/job_log.h"
 #include "core/split/op_cost.h"
 #include "views/text/format.h"
 
@@ -21,11 +22,22 @@ const QString openTag = QStringLiteral("open");
 
 QString fileName(const std::string& path) { return QFileInfo(toQt(path)).fileName(); }
 
+FileKind kindOf(const Analysis& analysis, const std::string& path) {
+  if (!analysis.sessionPath.empty()) return FileKind::session;
+  if (analysis.file.recording) return FileKind::step;
+  try {
+    return jobs::isJobLog(path) ? FileKind::job : FileKind::model;
+  } catch (const Error&) {
+    return FileKind::model;  // it is gone
+  }
+}
+
 /// Indexes an analysis for the listings; on the worker, as it walks every op.
 std::shared_ptr<OpenDocument> prepare(std::shared_ptr<const Analysis> analysis, const OpenRequest& request,
                                       const Progress& progress) {
   auto document = std::make_shared<OpenDocument>();
   document->request = request;
+  document->kind = kindOf(*analysis, request.path);
   for (auto kind : traceKinds) document->traces[kind] = indexTrace(analysis, kind, progress);
   document->saved = savedValues(*analysis);
   document->program = Program(analysis);
@@ -36,6 +48,12 @@ std::shared_ptr<OpenDocument> prepare(std::shared_ptr<const Analysis> analysis, 
 }
 
 }  // namespace
+
+QString name(FileKind kind) {
+  static const EnumArray<FileKind, QString, 4> names{QStringLiteral("model"), QStringLiteral("step"),
+                                                     QStringLiteral("job"), QStringLiteral("session")};
+  return names[kind];
+}
 
 DocumentController::DocumentController(std::shared_ptr<Worker> worker, std::shared_ptr<Engine> engine,
                                        ExecutionState* execution, QObject* parent)
@@ -71,6 +89,7 @@ void DocumentController::startOpen(const OpenRequest& request, bool keepMarks, s
   stop();
   const auto number = ++openNumber_;
   opening_ = true;
+  openingName_ = fileName(request.path);
   Q_EMIT openingChanged();
   Worker::Job job;
   job.tag = openTag;

@@ -26,6 +26,8 @@ class DocumentController : public QObject {
   const std::shared_ptr<const OpenDocument>& document() const { return state_.document; }
   Worker& worker() { return *state_.worker; }
   bool opening() const { return opening_; }
+  /// The name of the file that is being opened.
+  const QString& openingName() const { return openingName_; }
 
   RunControl& run() { return run_; }
   Marks& marks() { return marks_; }
@@ -74,6 +76,7 @@ class DocumentController : public QObject {
   RunAhead ahead_;
   std::uint64_t openNumber_ = 0;  ///< of the newest open; answers of older ones are dropped
   bool opening_ = false;
+  QString openingName_;
 };
 
 }  // namespace retrograd::views

@@ -14,9 +14,15 @@
 
 namespace retrograd::views {
 
+/// What a person opened. Each kind has a layout of its own.
+enum class FileKind : std::uint8_t { model, step, job, session };
+/// "model", "step", "job", "session"
+QString name(FileKind kind);
+
 /// An open document as the views see it; never changes once published.
 struct OpenDocument {
   OpenRequest request;
+  FileKind kind = FileKind::model;
   std::shared_ptr<const Analysis> analysis;
   EnumArray<TraceKind, std::shared_ptr<const TraceIndex>, 4> traces;  ///< by TraceKind
   SavedValues saved;

@@ -32,7 +32,10 @@ class Setting {
 namespace kept {
 inline const Setting<int> theme(QStringLiteral("theme"), 0);  ///< Theme::Choice
 inline const Setting<QByteArray> geometry(QStringLiteral("window/geometry"));
-inline const Setting<QByteArray> arrangement(QStringLiteral("window/arrangement"));
+/// Of this kind of file.
+inline Setting<QByteArray> arrangement(const QString& kind) {
+  return Setting<QByteArray>(QStringLiteral("window/arrangement-") + kind);
+}
 inline const Setting<bool> shortNames(QStringLiteral("window/short-names"), true);
 inline const Setting<bool> opNumbers(QStringLiteral("window/op-numbers"), false);
 inline const Setting<int> grouping(QStringLiteral("window/fold"), -1);  ///< Grouping

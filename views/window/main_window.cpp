@@ -237,9 +237,11 @@ void MainWindow::documentChanged() {
   setWindowTitle(document ? tr("%1 - Retrograd").arg(names.join(QStringLiteral(" \u00b7 "))) : tr("Retrograd"));
   setWindowFilePath(path);
   auto& active = listings_->active();  // hiding the start page gives the focus to the first listing instead
+  startWanted_ = false;
   const auto* alone = document ? std::exchange(alone_, nullptr) : nullptr;
   showCentre();
   keepDocksAway(!document);
+  if (document) useLayoutOf(document->kind);
   if (alone) showPanel(*alone);
   if (document && !sameFile) active.setFocus();
   if (!document) return inputsLabel_->clear();
@@ -312,6 +314,7 @@ QString MainWindow::hitText() const {
 
 void MainWindow::jumpTo(BoundSymbolId op) {
   if (!op) return;
+  showStartPage(false);
   history_.jumped(selection_.op(), op);
   listings_->goTo(op);
 }
@@ -418,6 +421,7 @@ void MainWindow::keyPressEvent(QKeyEvent* event) {
   const auto reason = actions_->reasonFor(QKeySequence(event->keyCombination()));
   if (!reason.isEmpty()) return statusBar()->showMessage(reason, 8000);
   if (event->key() == Qt::Key_Escape && messages_->isVisible()) return messages_->hide();
+  if (event->key() == Qt::Key_Escape && startWanted_) return showStartPage(false);
   QMainWindow::keyPressEvent(event);
 }
 

@@ -51,6 +51,9 @@ class MainWindow : public QMainWindow {
   /// `path`: the file that it shows.
   void showAlone(Panel* panel, const QString& path);
   bool hasPanelAlone() const { return alone_ != nullptr; }
+  /// The start page in the place of what is open, which stays open; Esc, a jump or the command again brings it back.
+  void showStartPage(bool on);
+  bool showsStartPage() const { return startWanted_; }
   /// Jumps to the origin of the op, or back from where the last such jump led.
   void goToOrigin(BoundSymbolId op);
 
@@ -87,8 +90,10 @@ class MainWindow : public QMainWindow {
   QByteArray arrangement() const;
   /// False, and nothing changes, where these are not bytes of arrangement().
   bool arrange(const QByteArray& arrangement);
-  /// Listings and docks as they come with the program.
+  /// Listings and docks as they come with the program for the kind of the open file.
   void resetLayout();
+  /// Of the open file, else of the last one.
+  FileKind layoutKind() const { return layoutKind_; }
   /// Shows the op, and remembers where the jump came from.
   void jumpTo(BoundSymbolId op);
   const Shared& shared() const { return shared_; }
@@ -141,6 +146,8 @@ class MainWindow : public QMainWindow {
   void toggleBreakpoint(BoundSymbolId op);
   void saveState();
   void restoreState();
+  /// The layout as a person left it for this kind of file, else as it comes; that of the last kind is kept.
+  void useLayoutOf(FileKind kind);
 
   Shared shared_;
   ExecutionState execution_;
@@ -162,11 +169,13 @@ class MainWindow : public QMainWindow {
   QHash<const QMetaObject*, Panel*> panels_;  ///< by class
   QMap<QByteArray, QMenu*> menus_;
   QByteArray defaultLayout_;
+  FileKind layoutKind_ = FileKind::model;
   std::optional<QByteArray> withoutDocks_;  ///< while the start page has the window to itself: where the docks will be
   std::vector<OpKey> selectedKey_;          ///< of the selected op, to find it after a reload
   QString openPath_;
   std::function<bool(const QString&)> takesDrop_, opensOtherwise_;
-  Panel* alone_ = nullptr;  ///< has the window to itself while no document is open
+  bool startWanted_ = false;  ///< the start page, though something is open
+  Panel* alone_ = nullptr;    ///< has the window to itself while no document is open
 };
 
 }  // namespace retrograd::views

@@ -16,7 +16,7 @@
 namespace retrograd::views {
 namespace {
 
-constexpr int layoutVersion = 6;
+constexpr int layoutVersion = 7;
 constexpr quint8 graphBit = 1 << 4;  // besides one bit for each trace
 /// Open at the first start. The others open when they are asked for or have something to say.
 const QStringList startDocks{QStringLiteral("modules"), QStringLiteral("inspector"), QStringLiteral("why"),
@@ -54,15 +54,28 @@ void MainWindow::makeCentre() {
 
 void MainWindow::showCentre() {
   const bool isOpen = controller_->document() != nullptr, isRead = firstLines_->rowCount() > 0;
-  startPage_->setVisible(!isOpen && !isRead && !alone_);
-  firstLines_->setVisible(!isOpen && isRead);
-  listings_->setVisible(isOpen);
+  const bool isStart = startWanted_ || (!isOpen && !isRead && !alone_);
+  startPage_->setVisible(isStart);
+  firstLines_->setVisible(!isStart && !isOpen && isRead);
+  listings_->setVisible(!isStart && isOpen);
   // A panel that is alone leaves room for messages only.
-  const bool isSmall = !isOpen && !isRead && alone_;
+  const bool isSmall = !isStart && !isOpen && !isRead && alone_;
   centralWidget()->setSizePolicy(QSizePolicy::Preferred, isSmall ? QSizePolicy::Maximum : QSizePolicy::Preferred);
 }
 
+void MainWindow::showStartPage(bool on) {
+  if (on == startWanted_) return;
+  startWanted_ = on;
+  showCentre();
+  keepDocksAway(on || !controller_->document());
+  if (alone_) dockOf(*alone_)->setVisible(!on);
+  actions_->update();
+  if (on) startPage_->setFocus();
+  else if (controller_->document()) listings_->active().setFocus();
+}
+
 void MainWindow::showAlone(Panel* panel, const QString& path) {
+  startWanted_ = false;
   if (alone_ && alone_ != panel) dockOf(*alone_)->hide();
   alone_ = panel;
   showCentre();
@@ -184,8 +197,8 @@ void MainWindow::makeToolBar() {
     bar->addActions(actions);
   };
   bar->addActions({a.open, a.reload});
-  group(tr("Back"), {a.resumeBack, a.stepOverBack, a.stepIntoBack, a.stepOutBack});
-  group(tr("Forward"), {a.resume, a.stepOver, a.stepInto, a.stepOut});
+  group(tr("Run back"), {a.resumeBack, a.stepOverBack, a.stepIntoBack, a.stepOutBack});
+  group(tr("Run"), {a.resume, a.stepOver, a.stepInto, a.stepOut});
   bar->addActions({a.toCursor, a.pause, a.stop, a.restart});
   bar->addSeparator();
   bar->addActions({a.breakpoint, a.breakOnBad});
@@ -264,10 +277,18 @@ bool MainWindow::arrange(const QByteArray& arrangement) {
   return true;
 }
 
+void MainWindow::useLayoutOf(FileKind kind) {
+  if (kind == layoutKind_) return;
+  auto& settings = *shared_.settings;
+  kept::arrangement(name(layoutKind_)).keep(settings, arrangement());
+  layoutKind_ = kind;
+  if (!arrange(kept::arrangement(name(kind)).of(settings))) resetLayout();
+}
+
 void MainWindow::saveState() {
   auto& settings = *shared_.settings;
   kept::geometry.keep(settings, saveGeometry());
-  kept::arrangement.keep(settings, arrangement());
+  kept::arrangement(name(layoutKind_)).keep(settings, arrangement());
   for (const auto* panel : panels_) kept::panel(panel->name()).keep(settings, panel->saveState());
   kept::shortNames.keep(settings, actions_->shortNames->isChecked());
   kept::grouping.keep(settings, actions_->grouping->checkedAction()->data().toInt());
@@ -278,7 +299,7 @@ void MainWindow::restoreState() {
   defaultLayout_ = QMainWindow::saveState(layoutVersion);
   restoreGeometry(kept::geometry.of(settings));
   keepWithinScreen(*this);
-  arrange(kept::arrangement.of(settings));
+  arrange(kept::arrangement(name(layoutKind_)).of(settings));
   for (auto* panel : panels_)
     if (const auto state = kept::panel(panel->name()).of(settings); !state.isEmpty()) panel->restoreState(state);
   actions_->shortNames->setChecked(kept::shortNames.of(settings));

@@ -57,7 +57,6 @@ void SessionKeeper::restore(MainWindow* window, const WindowRecord& record) {
   session_.beginRestoring();
   window->restoreGeometry(record.geometry);
   keepWithinScreen(*window);
-  window->arrange(record.arrangement);
   window->context().controller->open(record.request);
 }
 
@@ -71,6 +70,7 @@ void SessionKeeper::opened(MainWindow* window, bool well) {
     session_.endRestoring();
   const auto& document = window->context().controller->document();
   if (!well || !document || document->request.path != record.request.path) return;
+  window->arrange(record.arrangement);
   if (record.cuts) window->context().stages->restore(*record.cuts);
   auto& listings = window->listings();
   const auto kind = static_cast<TraceKind>(record.active);

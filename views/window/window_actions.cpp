@@ -131,7 +131,7 @@ void WindowActions::addRunActions() {
   const auto back = Qt::CTRL | Qt::SHIFT;
   resume = add("continue", tr("&Continue"), tr("Runs to the next breakpoint or the end"), QKeySequence(Qt::Key_F5),
                "continue");
-  resumeBack = add("continue-back", tr("Continue Bac&k"), tr("Runs back to the breakpoint before or the start"),
+  resumeBack = add("continue-back", tr("Run Bac&k"), tr("Runs back to the breakpoint before or the start"),
                    QKeySequence(back | Qt::Key_F5), "continue-back");
   pause = add("pause", tr("&Pause"), tr("Halts the run between two ops; it can go on from there, in either direction"),
               QKeySequence(Qt::Key_F6), "pause");
@@ -140,16 +140,16 @@ void WindowActions::addRunActions() {
   stepOver = add("step-over", tr("Step &Over"),
                  tr("Runs all that comes of one operation of the computation, a branch of cond included"),
                  QKeySequence(Qt::Key_F10), "step-over");
-  stepOverBack = add("step-over-back", tr("Step Over Back"), tr("Undoes the ops of one operation"),
+  stepOverBack = add("step-over-back", tr("Step Back"), tr("Undoes the ops of one operation"),
                      QKeySequence(back | Qt::Key_F10), "step-over-back");
   stepInto = add("step-into", tr("Step &Into"), tr("Runs one op: into what an operation or a branch consists of"),
                  QKeySequence(Qt::Key_F11), "step-into");
-  stepIntoBack = add("step-into-back", tr("Step Into Back"), tr("Undoes one op"), QKeySequence(back | Qt::Key_F11),
+  stepIntoBack = add("step-into-back", tr("Step Back Into"), tr("Undoes one op"), QKeySequence(back | Qt::Key_F11),
                      "step-into-back");
   stepOut = add("step-out", tr("Step Ou&t"), tr("Runs to the end of the current operation or branch"),
                 QKeySequence(Qt::SHIFT | Qt::Key_F11), "step-out");
   stepOutBack =
-      add("step-out-back", tr("Step Out Back"), tr("Undoes to the beginning of the current operation or branch"),
+      add("step-out-back", tr("Step Back Out"), tr("Undoes to the beginning of the current operation or branch"),
           QKeySequence(Qt::CTRL | Qt::Key_F11), "step-out-back");
   toCursor = add("to-cursor", tr("Run to C&ursor"),
                  tr("Runs forwards or back to the selected op, or to a breakpoint on the way"),

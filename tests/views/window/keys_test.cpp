@@ -223,7 +223,7 @@ void KeysTest::searchInWordsAndByKey() {
   const int all = rows->rowCount();
   pressIn(*dialog, "keys-pressed", Qt::Key_F10, Qt::ControlModifier | Qt::ShiftModifier);
   QCOMPARE(rows->rowCount(), 1);
-  QCOMPARE(rows->index(0, 0).data().toString(), QStringLiteral("Step Over Back"));
+  QCOMPARE(rows->index(0, 0).data().toString(), QStringLiteral("Step Back"));
   pressIn(*dialog, "keys-pressed", Qt::Key_Backspace);
   QCOMPARE(rows->rowCount(), all);
   auto* words = dialog->findChild<QLineEdit*>(QStringLiteral("keys-words"));

@@ -209,9 +209,9 @@ void LookTest::stepsAreTwoNamedGroups() {
     if (name.startsWith(QStringLiteral("step-")) || name.startsWith(QStringLiteral("continue"))) order << name;
   }
   const QStringList steps{"continue", "step-over", "step-into", "step-out"};
-  QStringList wanted{QStringLiteral("Back")};
+  QStringList wanted{QStringLiteral("Run back")};
   for (const auto& step : steps) wanted << step + QStringLiteral("-back");
-  QCOMPARE(order, wanted << QStringLiteral("Forward") << steps);
+  QCOMPARE(order, wanted << QStringLiteral("Run") << steps);
   auto* resume = f->window().actions().resume;
   auto* button = qobject_cast<QToolButton*>(bar->widgetForAction(resume));
   QCOMPARE(button->toolButtonStyle(), Qt::ToolButtonTextBesideIcon);

@@ -159,13 +159,23 @@ void StartTest::helpLeadsToTheStartPage() {
   QVERIFY2(start->toolTip().contains(QStringLiteral("in this window")), qPrintable(start->toolTip()));
   QVERIFY(f.open(mlp()));
   QVERIFY(start->isEnabled());
+  // W49: in the same window, over what is open; Esc brings that back as it was.
+  const auto visible = [&] {
+    QStringList names;
+    for (const auto* dock : f.window().docks())
+      if (dock->isVisible()) names << dock->objectName();
+    return names;
+  };
+  const auto docks = visible();
+  QVERIFY(!docks.isEmpty());
   start->trigger();
+  const auto* page = f.window().findChild<StartPage*>();
+  QVERIFY(page->isVisible() && visible().isEmpty());
   QVERIFY(f.controller().document());
-  MainWindow* other = nullptr;
-  for (auto* widget : QApplication::topLevelWidgets())
-    if (auto* window = qobject_cast<MainWindow*>(widget); window && window != &f.window()) other = window;
-  QVERIFY(other && other->findChild<StartPage*>()->isVisible());
-  delete other;
+  f.press(Qt::Key_Escape);
+  QVERIFY(!page->isVisible());
+  QCOMPARE(visible(), docks);
+  QVERIFY(f.listing(TraceKind::forward).isVisible());
 }
 
 // A question about memory has the panels that answer it in front.
