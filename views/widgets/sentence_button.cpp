@@ -25,7 +25,7 @@ void SentenceButton::setSentence(const QString& text, bool leads) {
 
 void SentenceButton::setWraps() {
   wraps_ = true;
-  QSizePolicy policy(QSizePolicy::Preferred, QSizePolicy::Fixed);
+  QSizePolicy policy(QSizePolicy::Preferred, QSizePolicy::Minimum);
   policy.setHeightForWidth(true);
   setSizePolicy(policy);
 }
