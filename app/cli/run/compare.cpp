@@ -6,12 +6,15 @@
 
 #include "app/cli/parsing/command.h"
 #include "app/cli/parsing/options.h"
+#include "app/cli/parsing/terminal.h"
 #include "core/derivation/precision.h"
 #include "core/formats/checkpoint/checkpoint.h"
+#include "core/judge/report.h"
 #include "core/torch/analysis/higher_order.h"
 #include "core/torch/experiments/compare_runs.h"
 #include "core/torch/experiments/compare_weights.h"
 #include "core/torch/experiments/counterpart.h"
+#include "core/trace/diff/diff_text.h"
 #include "core/trace/print/json.h"
 
 namespace retrograd::cli {
@@ -21,6 +24,7 @@ struct CompareArguments {
   std::string a, format = "text";
   Counterpart b;
   std::optional<double> tolerance;
+  bool own = false;
   std::size_t rows = 20;
   InputOptions input;
 };
@@ -32,6 +36,8 @@ nlohmann::ordered_json number(double x) {
 nlohmann::ordered_json rowJson(const Document& document, const RunDifference& row) {
   return {{"op", document.opName(row.opA)},
           {"id", row.opA.index},
+          {"line", codeLine(document, row.opA)},
+          {"module", document.text(document.boundSymbol(row.opA).module)},
           {"value", document.displayName(row.valueA)},
           {"relative", number(row.relative)},
           {"largest", number(row.largest)},
@@ -115,6 +121,31 @@ int compareCheckpoints(const CompareArguments& arguments, const Progress& progre
   return same ? allWell : checkFailed;
 }
 
+void printRows(const Document& document, const RunComparison& comparison, std::size_t most) {
+  fmt::print("   {:>10} {:>10}  value\n", "relative", "largest");
+  const auto first = comparison.firstDivergence.value_or(0);
+  const auto begin = first > 3 ? first - 3 : 0;
+  for (std::size_t i = begin; i < std::min(comparison.rows.size(), begin + most); ++i)
+    printRow(document, comparison.rows[i], comparison.firstDivergence == i ? "=>" : "");
+  fmt::print(
+      "{} values compared, largest relative difference {:.3g}; {} op(s) only in the first, {} only in the second\n",
+      comparison.rows.size(), comparison.largest, comparison.onlyInA.size(), comparison.onlyInB.size());
+  if (comparison.firstDivergence)
+    fmt::print("they diverge at #{} {}\n", comparison.rows[first].opA.index,
+               document.opName(comparison.rows[first].opA));
+}
+
+/// Weights that one run alone has.
+void tellOfMissing(const WeightComparison& weights, Report& report) {
+  for (const auto* names : {&weights.onlyInA, &weights.onlyInB}) {
+    if (names->empty()) continue;
+    Claim claim{.by = Producer::run, .severity = Severity::note, .kind = "weights-missing"};
+    claim.sentence = fmt::format("{} {} only in the {}", namesText(*names), names->size() == 1 ? "is" : "are",
+                                 names == &weights.onlyInA ? "first" : "second");
+    report.claims.push_back(std::move(claim));
+  }
+}
+
 int runCompare(CompareArguments arguments, const Progress& progress) {
   if (!arguments.b.path.empty()) requireFile(arguments.b.path);
   if (isCheckpoint(arguments.a) && isCheckpoint(arguments.b.path)) return compareCheckpoints(arguments, progress);
@@ -127,8 +158,14 @@ int runCompare(CompareArguments arguments, const Progress& progress) {
   std::optional<WeightComparison> weights;  // first: what differs there explains the rest
   if (!arguments.b.path.empty() || !arguments.b.weights.empty())
     weights = compareWeights(firstOf(*a).file.weights, firstOf(*b).file.weights, progress);
-  const auto comparison = compareRuns(*a, *b, tolerance, {}, progress);
+  const auto comparison = compareRuns(
+      *a, *b, {.tolerance = tolerance, .isAsked = arguments.tolerance.has_value(), .own = arguments.own}, progress);
+  auto report = comparison.report;
+  report.subject = arguments.b.path.empty() ? arguments.a : arguments.b.path;
+  if (weights) tellOfMissing(*weights, report);
+  const auto decision = decide(report);
   const auto& document = *a->document;
+  clearProgress();
   if (arguments.format == "json") {
     nlohmann::ordered_json json{{"a", arguments.a},
                                 {"b", arguments.b.path.empty() ? arguments.a : arguments.b.path},
@@ -137,6 +174,7 @@ int runCompare(CompareArguments arguments, const Progress& progress) {
                                 {"dtype_b", torchName(ownPrecision(b->file))},
                                 {"device_a", toString(a->device)},
                                 {"device_b", toString(b->device)},
+                                {"report", toJson(report, decision)},
                                 {"weights", weights ? weightsJson(*weights) : nlohmann::ordered_json()},
                                 {"largest", number(comparison.largest)},
                                 {"first_divergence", nullptr},
@@ -149,31 +187,28 @@ int runCompare(CompareArguments arguments, const Progress& progress) {
     for (const auto& row : comparison.rows) json["rows"].push_back(rowJson(document, row));
     fmt::print("{}\n", dumpJson(json, 1));
   } else {
-    if (weights) printWeights(*weights, arguments.rows);
+    for (const auto& line : detailLines(report)) fmt::print("{}\n", line.text);
     for (const auto& note : comparison.notes) fmt::print("note: {}\n", note);
-    fmt::print("   {:>10} {:>10}  value\n", "relative", "largest");
-    const auto first = comparison.firstDivergence.value_or(0);
-    const auto begin = first > 3 ? first - 3 : 0;
-    for (std::size_t i = begin; i < std::min(comparison.rows.size(), begin + arguments.rows); ++i)
-      printRow(document, comparison.rows[i], comparison.firstDivergence == i ? "=>" : "");
-    fmt::print(
-        "{} values compared, largest relative difference {:.3g}; {} op(s) only in the first, {} only in the second\n",
-        comparison.rows.size(), comparison.largest, comparison.onlyInA.size(), comparison.onlyInB.size());
-    if (comparison.firstDivergence)
-      fmt::print("they diverge at #{} {}\n", comparison.rows[first].opA.index,
-                 document.opName(comparison.rows[first].opA));
+    if (weights) printWeights(*weights, arguments.rows);
+    if (!comparison.rows.empty()) printRows(document, comparison, arguments.rows);
+    fmt::print("{}\n", decision.verdict == Verdict::pass ? "nothing beyond rounding"
+                       : decision.claim                  ? "beyond rounding: the first fault above is to blame"
+                                                         : "not possible: " + decision.reason);
   }
-  return comparison.firstDivergence ? checkFailed : allWell;
+  return exitCode(decision.verdict);
 }
 
 Run setUpCompare(Parser parser) {
   auto arguments = std::make_shared<CompareArguments>();
-  parser.add("a", arguments->a, "a model file or a session; or a checkpoint, where the other is one too").required();
+  parser.add("a", arguments->a, "a model file, a recording or a session; or a checkpoint, where the other is one too")
+      .required();
   parser.add("b", arguments->b.path, "another one (default: the same file)");
   parser
       .add("--tolerance", arguments->tolerance,
            "relative difference at which two values diverge (default: 1e-4; 1e-2 with float16, 5e-2 with bfloat16)")
       .zeroOrMore();
+  parser.flag("--own", arguments->own,
+              "runs every op of the second once more on what the first has, not only those that differ");
   addPrecisionB(parser, arguments->b.precision);
   addDevice(parser, arguments->b.device, "--device-b", "device of the second (default: that of the first)");
   parser.add("--seed-b", arguments->b.seed, "seed of the random ops of the second run").seed();
@@ -182,12 +217,15 @@ Run setUpCompare(Parser parser) {
   parser.add("--rows", arguments->rows, "rows of the table around the first divergence").showDefault();
   addFormat(parser, arguments->format);
   arguments->input.addTo(parser);
+  parser.footer(
+      "Exit codes: 0 nothing beyond rounding, 1 an op, an input or a draw is to blame, the first one first, 2 not "
+      "possible (docs/compare.md).");
   return [arguments](const Progress& progress) { return runCompare(*arguments, progress); };
 }
 
-const Registration registrationCompare("compare",
-                                       "run two models, or one in two ways, and find the first op where they diverge",
-                                       setUpCompare);
+const Registration registrationCompare(
+    "compare", "run two models or recordings, or one in two ways, and find the op to blame: bug or rounding",
+    setUpCompare);
 
 }  // namespace
 }  // namespace retrograd::cli

@@ -1,41 +1,23 @@
 #include "core/torch/experiments/compare_runs.h"
 
 #include <ATen/Context.h>
+#include <fmt/format.h>
 
-#include <map>
+#include <algorithm>
+#include <cstring>
 
+#include "core/formats/recording/recording.h"
 #include "core/questions/align_ops.h"
 #include "core/questions/intended_infinities.h"
 #include "core/torch/execution/device.h"
+#include "core/torch/experiments/compare_lane.h"
+#include "core/torch/experiments/compare_own.h"
+#include "core/torch/session/run_forecast.h"
+#include "core/torch/tracing/thread_scope.h"
+#include "core/trace/diff/diff_text.h"
 
 namespace retrograd {
 namespace {
-
-/// A run that can be advanced, holding the outputs of ops that the other has not asked for yet.
-class Lane {
- public:
-  /// `asked`: positions that will be taken.
-  Lane(const Analysis& analysis, RecordOptions options, std::vector<char> asked) : asked_(std::move(asked)) {
-    options.each = [this](std::size_t position, ValueId value, const TensorData& tensor) {
-      if (started_ && asked_[position]) outputs_[position].emplace_back(value, tensor);
-    };
-    recording_ = std::make_unique<MeasuredRun>(analysis, std::move(options));
-    started_ = true;
-  }
-
-  /// Outputs of the op at `position`, which is run up to if need be; taken, so that they are let go afterwards.
-  std::vector<std::pair<ValueId, TensorData>> take(std::size_t position) {
-    while (recording_->position() <= position) recording_->step();
-    auto node = outputs_.extract(position);
-    return node.empty() ? std::vector<std::pair<ValueId, TensorData>>() : std::move(node.mapped());
-  }
-
- private:
-  std::vector<char> asked_;
-  bool started_ = false;
-  std::map<std::size_t, std::vector<std::pair<ValueId, TensorData>>> outputs_;
-  std::unique_ptr<MeasuredRun> recording_;
-};
 
 bool isOnGpu(const Analysis& a, const Analysis& b) {
   return a.device.type == Device::Type::cuda || b.device.type == Device::Type::cuda;
@@ -48,43 +30,192 @@ std::vector<std::string> notesOn(const Analysis& a, const Analysis& b) {
       "differences"};
 }
 
-}  // namespace
+bool sameData(const TensorMap& a, const TensorMap& b) {
+  return std::ranges::equal(a, b, [](const auto& x, const auto& y) {
+    if (x.first != y.first || x.second.meta != y.second.meta) return false;
+    const auto *here = x.second.data, *there = y.second.data;
+    if (here == there) return true;
+    return here && there && x.second.bytes == y.second.bytes && std::memcmp(here, there, x.second.bytes) == 0;
+  });
+}
 
-RunComparison compareRuns(const Analysis& a, const Analysis& b, double tolerance, const RecordOptions& optionsB,
-                          const Progress& progress) {
-  const auto answers = alignOps(a, b);
-  std::vector<char> met(b.joint.ops.size(), 0);
-  for (const auto& answer : answers)
-    if (answer) met[*answer] = 1;
-  const auto notes = notesOn(a, b);  // before TF32 is off
-  std::optional<FullPrecision> fullPrecision;
-  if (isOnGpu(a, b)) fullPrecision.emplace();
-  Lane laneA(a, {}, std::vector<char>(a.joint.ops.size(), 1)), laneB(b, optionsB, met);
-  RunComparison result{.notes = notes};
-  for (std::size_t i = 0; i < a.joint.ops.size(); ++i) {
-    progress.at(a.document->opName(a.joint.ops[i]), static_cast<double>(i) / static_cast<double>(a.joint.ops.size()));
-    const auto outputsA = laneA.take(i);
-    const auto other = answers[i];
-    if (!other) {
-      result.onlyInA.push_back(a.joint.ops[i]);
-      continue;
-    }
-    const auto outputsB = laneB.take(*other);
-    if (leavesUninitialised(*a.document, a.joint.ops[i])) continue;
-    for (std::size_t k = 0; k < std::min(outputsA.size(), outputsB.size()); ++k) {
-      auto row = differenceOf(outputsA[k].second, outputsB[k].second);
-      row.opA = a.joint.ops[i];
-      row.opB = b.joint.ops[*other];
-      row.valueA = outputsA[k].first;
-      row.valueB = outputsB[k].first;
-      result.largest = std::max(result.largest, row.relative);
-      if (!result.firstDivergence && row.relative > tolerance) result.firstDivergence = result.rows.size();
-      result.rows.push_back(std::move(row));
+/// Hashes of two recordings of one program; nullopt for a first op whose results were recorded with other bits.
+struct RecordedBits {
+  std::size_t compared = 0;
+  BoundSymbolId first;  ///< of a, whose results have other bits; none: all are the same
+};
+RecordedBits recordedBits(const Analysis& a, const Analysis& b, const OwnErrors& own) {
+  RecordedBits found;
+  const auto &here = *a.file.recording, &there = *b.file.recording;
+  for (std::size_t j = 0; j < b.joint.ops.size(); ++j) {
+    const auto i = own.partner(j);
+    if (!i) continue;
+    const auto &x = here.op(a.joint.ops[*i]), &y = there.op(b.joint.ops[j]);
+    if (leavesUninitialised(*a.document, a.joint.ops[*i])) continue;
+    for (std::uint32_t k = 0; k < std::min(x.checkCount, y.checkCount); ++k) {
+      const auto &one = here.checks[x.checksBegin + k].hash, &other = there.checks[y.checksBegin + k].hash;
+      if (!one || !other) continue;
+      ++found.compared;
+      if (*one != *other && !found.first) found.first = a.joint.ops[*i];
     }
   }
-  for (std::size_t i = 0; i < met.size(); ++i)
-    if (!met[i]) result.onlyInB.push_back(b.joint.ops[i]);
-  return result;
+  return found;
+}
+
+/// Two runs in step. The second's order leads, the first goes as far as each op needs.
+class RunPair {
+ public:
+  RunPair(const Analysis& a, const Analysis& b, const CompareOptions& options, const Progress& progress)
+      : a_(a),
+        b_(b),
+        options_(options),
+        progress_(progress),
+        pairs_(diffSide(a, a.joint), diffSide(b, b.joint), progress),
+        own_(a, b, pairs_, options.own) {}
+
+  RunComparison run() {
+    result_.notes = notesOn(a_, b_);  // before TF32 is off
+    findAlone();
+    if (!areIdentical()) {
+      std::optional<FullPrecision> fullPrecision;
+      if (isOnGpu(a_, b_)) fullPrecision.emplace();
+      const RunThreads threads(0);
+      runBoth();
+    }
+    result_.report = result_.report.judged ? std::move(result_.report) : own_.report();
+    tellOfTheWhole();
+    return std::move(result_);
+  }
+
+ private:
+  void findAlone() {
+    IdVector<BoundSymbolId, char> inA(a_.document->boundSymbolCount(), 0);
+    for (const auto op : a_.joint.ops) inA[op] = 1;
+    IdVector<BoundSymbolId, char> paired(a_.document->boundSymbolCount(), 0);
+    for (const auto op : b_.joint.ops) {
+      const auto other = pairs_.partner(Side::right, op);
+      if (other && inA[other]) paired[other] = 1;
+      else result_.onlyInB.push_back(op);
+    }
+    for (const auto op : a_.joint.ops)
+      if (!paired[op]) result_.onlyInA.push_back(op);
+  }
+
+  /// Recordings of the same ops on the same inputs, with the same bits.
+  bool areIdentical() {
+    if (!a_.file.recording || !b_.file.recording || !own_.sameProgram() || !options_.second.replaced.empty())
+      return false;
+    if (!sameData(a_.file.recording->data, b_.file.recording->data)) return false;
+    const auto bits = recordedBits(a_, b_, own_);
+    if (bits.first) return false;
+    result_.report = {.judged = b_.joint.ops.size(), .due = b_.joint.ops.size(), .unit = "op"};
+    result_.notes.push_back(fmt::format("identical: {} ops, what they begin with and {} recorded hashes",
+                                        b_.joint.ops.size(), bits.compared));
+    return true;
+  }
+
+  void runBoth() {
+    Lane laneA(a_), laneB(b_, options_.second.replaced);
+    std::map<std::size_t, std::vector<at::Tensor>> outputsA;
+    const auto advance = [&] {
+      own_.before(laneA);
+      laneA.step();
+      own_.after(laneA);
+      const auto op = laneA.op(laneA.position() - 1);
+      if (!answer_.contains(laneA.position() - 1)) return;
+      auto& outputs = outputsA[laneA.position() - 1];
+      for (const auto output : a_.document->outputs(op)) outputs.push_back(laneA.keep(output));
+    };
+    for (std::size_t j = 0; j < b_.joint.ops.size(); ++j)
+      if (const auto i = own_.partner(j)) answer_.insert(*i);
+    own_.start(laneA);
+    for (std::size_t j = 0; j < b_.joint.ops.size(); ++j) {
+      progress_.at(b_.document->opName(b_.joint.ops[j]),
+                   static_cast<double>(j) / static_cast<double>(b_.joint.ops.size()));
+      progress_.check();
+      while (laneA.position() < own_.needs(j)) advance();
+      laneB.step();
+      if (const auto i = own_.partner(j)) {
+        compare(*i, j, outputsA[*i], laneB);
+        outputsA.erase(*i);
+      }
+      own_.judge(j);
+    }
+    while (laneA.position() < laneA.size()) advance();
+    own_.finish();
+    sortRows();
+  }
+
+  /// In the order of the first.
+  void sortRows() {
+    IdVector<BoundSymbolId, std::size_t> place(a_.document->boundSymbolCount(), 0);
+    for (std::size_t i = 0; i < a_.joint.ops.size(); ++i) place[a_.joint.ops[i]] = i;
+    std::ranges::stable_sort(result_.rows, {}, [&](const RunDifference& row) { return place[row.opA]; });
+    for (std::size_t i = 0; i < result_.rows.size() && !result_.firstDivergence; ++i)
+      if (result_.rows[i].relative > options_.tolerance) result_.firstDivergence = i;
+  }
+
+  void compare(std::size_t i, std::size_t j, const std::vector<at::Tensor>& outputsA, const Lane& laneB) {
+    const auto opA = a_.joint.ops[i], opB = b_.joint.ops[j];
+    if (leavesUninitialised(*a_.document, opA)) return;
+    const auto idsA = a_.document->outputs(opA), idsB = b_.document->outputs(opB);
+    bool isFirst = true;
+    for (std::size_t k = 0; k < std::min(outputsA.size(), idsB.size()); ++k) {
+      const auto other = laneB.keep(idsB[k]);
+      if (!outputsA[k].defined() || !other.defined() || other.is_meta()) continue;
+      auto row = differenceOf(outputsA[k], other);
+      row.opA = opA;
+      row.opB = opB;
+      row.valueA = idsA[k];
+      row.valueB = idsB[k];
+      result_.largest = std::max(result_.largest, row.relative);
+      const bool isDraw = (b_.document->boundSymbol(opB).effects & effect::random) && row.note.empty();
+      if (isDraw && row.relative > 0 && (outputsA[k].scalar_type() == at::kBool || (isFirst && idsB.size() == 1)))
+        own_.drew(j);
+      isFirst = false;
+      result_.rows.push_back(std::move(row));
+    }
+  }
+
+  /// What the whole runs say beyond own errors: where they part, and how much was rounding that an op enlarged.
+  void tellOfTheWhole() {
+    auto& report = result_.report;
+    if (a_.file.recording && b_.file.recording && own_.sameProgram() && report.claims.empty() && !result_.rows.empty())
+      if (const auto bits = recordedBits(a_, b_, own_); bits.first)
+        report.notes.push_back(fmt::format(
+            "recorded bits part at {} ({}), though both give the same here: another machine, library or number of "
+            "threads",
+            a_.document->opName(bits.first), codeLine(*a_.document, bits.first)));
+    if (!result_.firstDivergence) return;
+    const auto& row = result_.rows[*result_.firstDivergence];
+    const auto where = fmt::format("{} #{}", a_.document->opName(row.opA), row.opA.index);
+    Claim claim{.by = Producer::run, .kind = "divergence"};
+    claim.severity = options_.isAsked && report.claims.empty() ? Severity::fault : Severity::note;
+    claim.sentence = fmt::format("the runs part by {:.3g} first at {}{}", row.relative, where,
+                                 report.claims.empty() ? ": what it inherited, rounding enlarged" : "");
+    if (!row.note.empty()) claim.sentence = fmt::format("the runs part first at {}: {}", where, row.note);
+    claim.line = codeLine(*a_.document, row.opA);
+    claim.op = row.opA;
+    claim.value = row.valueA;
+    report.claims.push_back(std::move(claim));
+  }
+
+  const Analysis& a_;
+  const Analysis& b_;
+  const CompareOptions& options_;
+  const Progress& progress_;
+  OpPairs pairs_;
+  OwnErrors own_;
+  std::set<std::size_t> answer_;
+  RunComparison result_;
+};
+
+}  // namespace
+
+RunComparison compareRuns(const Analysis& a, const Analysis& b, const CompareOptions& options,
+                          const Progress& progress) {
+  RunForecast(a).requireRoom(0, a.joint.ops.size());
+  return RunPair(a, b, options, progress).run();
 }
 
 }  // namespace retrograd

@@ -1,3 +1,4 @@
+#include "core/torch/experiments/compare_lane.h"
 #include "core/torch/experiments/compare_runs.h"
 
 #include <ATen/ops/zeros.h>
@@ -10,18 +11,22 @@
 namespace retrograd {
 namespace {
 
-at::Tensor comparable(const TensorData& data) {
-  auto tensor = borrowTensor(data);
-  return tensor.is_complex() ? tensor.to(at::kComplexDouble) : tensor.to(at::kDouble);
+at::Tensor comparable(const at::Tensor& given) {
+  auto tensor = given.layout() == at::kStrided ? given : given.to_dense();
+  return tensor.to(at::kCPU, tensor.is_complex() ? at::kComplexDouble : at::kDouble);
 }
 
 }  // namespace
 
 RunDifference differenceOf(const TensorData& a, const TensorData& b) {
+  return differenceOf(borrowTensor(a), borrowTensor(b));
+}
+
+RunDifference differenceOf(const at::Tensor& a, const at::Tensor& b) {
   RunDifference row;
-  if (a.meta.sizes != b.meta.sizes || isComplex(a.meta.dtype) != isComplex(b.meta.dtype)) {
+  if (a.sizes() != b.sizes() || a.is_complex() != b.is_complex()) {
     row.relative = std::numeric_limits<double>::infinity();
-    row.note = typeComment(a.meta) + " against " + typeComment(b.meta);
+    row.note = typeComment(metaOf(a)) + " against " + typeComment(metaOf(b));
     return row;
   }
   const auto x = comparable(a), y = comparable(b);
@@ -35,9 +40,9 @@ RunDifference differenceOf(const TensorData& a, const TensorData& b) {
   const auto disagree = both.logical_or(sameBad).logical_not().any().item().toBool();
   const auto zero = at::zeros({}, x.options());
   row.largest = x.sub(y).where(both, zero).abs().max().item().toDouble();
-  const auto scale =
+  row.scale =
       std::max(x.where(both, zero).abs().max().item().toDouble(), y.where(both, zero).abs().max().item().toDouble());
-  row.relative = scale > 0 ? row.largest / scale : 0;
+  row.relative = row.scale > 0 ? row.largest / row.scale : 0;
   if (disagree) {
     row.relative = std::numeric_limits<double>::infinity();
     row.note = "not finite in the same places";

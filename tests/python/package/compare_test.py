@@ -1,5 +1,6 @@
-"""Recordings of two commits: which ops are paired, and which differ (Q1)."""
+"""Recordings of two commits: which ops are paired, which differ, and which is to blame (Q1, Q6)."""
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -8,6 +9,7 @@ from pathlib import Path
 
 from support import PROGRAM, unittest
 
+COMPARE = Path(__file__).resolve().parent.parent / "compare" / "main.py"
 # Two versions of one training script: VERSION's statements differ from A's in one place.
 SCRIPT = """
 import sys
@@ -86,6 +88,46 @@ class Pairs(unittest.TestCase):
         self.assertIn("aten.mul.Tensor", added[0]["text"])
         self.assertEqual(added[0]["source"], self.line_of("h * 1.01"))
         self.assertEqual(found["counts"]["only_a"], 0)
+
+    def blamed(self, version):
+        code, found = self.json("compare", "A", version)
+        faults = [claim for claim in found["report"]["claims"] if claim["severity"] == "fault"]
+        self.assertEqual(code, 1, found["report"])
+        return faults[0]
+
+    def test_Q1_the_op_or_statement_that_a_commit_changed_is_to_blame_with_its_line(self):
+        for version, kind, text in [("scaled", "inserted", "h * 1.01"), ("unmasked", "removed", "masked_fill"),
+                                    ("cast", "cast-inserted", "h.bfloat16"), ("eps", "arguments", "self.norm(")]:
+            with self.subTest(version):
+                first = self.blamed(version)
+                self.assertEqual((first["kind"], first["line"]), (kind, self.line_of(text)), first)
+
+    def test_Q1_an_update_with_another_rate(self):
+        first = self.blamed("rate")
+        self.assertEqual(first["kind"], "arguments")
+        self.assertIn("train.py", first["line"])
+        self.assertIn("0.2", first["sentence"])
+
+    def test_Q1_a_batch_of_another_size_is_nobodys_fault(self):
+        code, found = self.json("compare", "A", "fewer")
+        self.assertEqual((code, [claim for claim in found["report"]["claims"] if claim["severity"] == "fault"]), (0, []))
+
+    def test_a_recording_is_identical_to_its_copy(self):
+        self.made["copy"] = Path(self.folder.name) / "copy"
+        shutil.copytree(self.recorded("A"), self.made["copy"])
+        code, found = self.json("compare", "A", "copy")
+        self.assertEqual(code, 0)
+        self.assertIn("identical", found["notes"][0])
+        self.assertEqual(found["rows"], [])  # nothing ran
+
+
+@unittest.skipUnless(PROGRAM, "RETROGRAD names no program")
+class Planted(unittest.TestCase):
+    def test_Q6_a_few_of_the_faults_that_check_compare_plants(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([sys.executable, COMPARE, "--models", "1", "--seed", "7", "--folder", folder], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("11 pairs: 11 right, 0 not", done.stdout)
 
 
 if __name__ == "__main__":

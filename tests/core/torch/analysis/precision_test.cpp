@@ -162,6 +162,10 @@ TEST(Precision, RunsDivergeByTheRoundingOfThePrecision) {
       EXPECT_GT(comparison.largest, rounding / 8);
       EXPECT_LT(comparison.largest, rounding * 64);
       before = comparison.largest;
+      const auto own = compareRuns(*a, *b, CompareOptions{.tolerance = usualTolerance(precision), .own = true});
+      for (const auto& claim : own.report.claims) EXPECT_NE(claim.severity, Severity::fault) << textOf(claim);
+      EXPECT_TRUE(own.report.notJudged.empty());
+      EXPECT_GE(own.report.judged, a->joint.ops.size());
     }
   }
 }

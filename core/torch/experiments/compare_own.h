@@ -1,0 +1,141 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "core/judge/report.h"
+#include "core/torch/experiments/compare_lane.h"
+#include "core/trace/diff/op_pairs.h"
+
+namespace retrograd {
+
+/// "mul" of "aten.mul.Tensor".
+std::string shortNameOf(const Document& document, BoundSymbolId op);
+/// Whether the op gives the elements that it reads, as they are: it is not to blame where another op is there.
+bool isPlain(const Document& document, BoundSymbolId op);
+
+/// Own errors of two runs (docs/compare.md): each op of the second whose call, operands or dtypes are not those of its
+/// partner runs once more on what the first run has, so that nothing is inherited; what one run alone has takes part in
+/// the op that reads it. What is beyond rounding is a claim.
+class OwnErrors {
+ public:
+  /// `all`: every op runs once more. All must outlive it.
+  OwnErrors(const Analysis& a, const Analysis& b, OpPairs& pairs, bool all);
+  ~OwnErrors();
+
+  /// Whether nothing differs but perhaps numbers: no op, call, operand, dtype.
+  bool sameProgram() const { return mustRun_ == 0; }
+  /// How many ops of the first run have to be over before the second's at `position` is judged.
+  std::size_t needs(std::size_t position) const { return needs_[position]; }
+  /// The partner in the first run of the second's op at `position`: the same op.
+  std::optional<std::size_t> partner(std::size_t position) const;
+
+  void start(const Lane& a);
+  /// The lane's next op of the first run is about to run.
+  void before(const Lane& a);
+  /// It has run.
+  void after(const Lane& a);
+  /// The second's op at `position`; what it needs is over.
+  void judge(std::size_t position);
+  /// The op at `position` of the second draws other numbers than its partner.
+  void drew(std::size_t position);
+  /// What is left at the end of both runs.
+  void finish();
+
+  /// Claims in the order in which the ops ran, how many ops were judged, what was not.
+  Report report();
+
+ private:
+  struct Captured {
+    std::vector<at::Tensor> operands, outputs, written;
+  };
+  /// What an op that has no partner made of a value, or left in it.
+  struct Mixed {
+    at::Tensor tensor;
+    BoundSymbolId writerA, writerB;  ///< that wrote there without a new value
+  };
+  /// A place where the runs part by themselves.
+  struct Blame {
+    double position = 0;
+    BoundSymbolId opA, opB;  ///< to blame
+    BoundSymbolId reader;    ///< of b: at which it shows
+    Claim claim;
+    std::size_t more = 0;  ///< of the same line, or that follow from it
+  };
+  struct End {
+    ValueId a, b;  ///< none: that run has none
+    std::string name;
+  };
+  struct Regions {
+    std::vector<BoundSymbolId> a, b;
+  };
+
+  void findSizes();
+  void findPairs();
+  void findWhatRuns(bool all);
+  bool isStrict(BoundSymbolId opA, BoundSymbolId opB) const;
+  bool isAnchor(BoundSymbolId opA, BoundSymbolId opB) const;
+  ValueId forced(ValueId ofB) const;
+  bool differs(std::size_t i, std::size_t j);
+  bool hasDynamicOperand(BoundSymbolId opB) const;
+  bool isExplainedBySizes(BoundSymbolId opA, BoundSymbolId opB) const;
+  bool isSameButForSizes(const Argument& a, const Argument& b, const std::set<std::int64_t>& dimsA,
+                         const std::set<std::int64_t>& dimsB) const;
+  bool isCoarse() const { return baseA_ != baseB_; }
+
+  at::Tensor operandOf(std::size_t j, std::size_t slot, const Captured* captured) const;
+  bool runAgain(std::size_t j, const Captured* captured, std::vector<at::Tensor>& operands);
+  void keepMixed(std::size_t j);
+  void measure(std::size_t i, std::size_t j, const Captured& captured, const std::vector<at::Tensor>& operands);
+  /// The first's op in double precision; empty where it has no such form.
+  std::vector<at::Tensor> inDouble(BoundSymbolId opA, const std::vector<at::Tensor>& operands);
+  DType budgetType(std::size_t i, std::size_t j, const at::Tensor& a, const at::Tensor& b, bool isOwn) const;
+  Regions regionsOf(BoundSymbolId opA, BoundSymbolId opB) const;
+  Regions regionsOf(ValueId valueA, ValueId valueB) const;
+  /// `end`: what it is that differs where no op reads it.
+  void blame(BoundSymbolId opA, BoundSymbolId opB, const Regions& regions, const Measure& measure,
+             const std::string& end = {});
+  std::string sentenceOf(const Blame& blame, const Regions& regions, const std::string& end) const;
+  void judgeInputs();
+  void findEnds();
+  void judgeEnd(ValueId valueA, ValueId valueB, const std::string& name);
+  void add(Blame blame);
+
+  const Analysis& a_;
+  const Analysis& b_;
+  const Document& documentA_;
+  const Document& documentB_;
+  OpPairs& pairs_;
+  DType baseA_, baseB_;
+  bool batchDiffers_ = false;
+  std::set<std::pair<std::int64_t, std::int64_t>> ratios_;  ///< elements of inputs that have other sizes
+  std::size_t mustRun_ = 0;
+  IdVector<BoundSymbolId, std::int64_t> placeA_, placeB_;
+  IdVector<ValueId, BoundSymbolId> makerA_, makerB_;  ///< of the joint: the op that made a value there
+  std::vector<std::int64_t> partners_, answers_;      ///< by position of b; of a
+  std::vector<char> runs_, isRepeat_;                 ///< by position of b
+  /// Ops that match but hand on what they read, which is not the same: the next that computes something tells.
+  std::unordered_map<BoundSymbolId, BoundSymbolId> carriersA_, carriersB_;
+  std::vector<std::size_t> needs_;
+  std::vector<End> ends_;
+  std::unordered_set<ValueId> dynamicB_;  ///< written by an op that one run alone has, without a new value
+  std::unordered_map<ValueId, at::Tensor> snapshots_;
+  std::unordered_set<ValueId> wanted_;        ///< values of a
+  std::map<std::size_t, Captured> captured_;  ///< by position of a
+  std::unordered_map<ValueId, Mixed> mixed_;
+  std::unordered_map<ValueId, at::Tensor> startA_, startB_;
+  Evaluator evaluatorB_, evaluatorA_;
+  std::vector<Blame> blames_;
+  std::vector<std::size_t> draws_;  ///< positions of b
+  std::set<BoundSymbolId> culpritsA_, culpritsB_;
+  std::size_t judged_ = 0;
+  std::vector<NotJudged> notJudged_;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace retrograd
