@@ -174,6 +174,8 @@ class Recording:
         links = self._mode.links
         manifest = {
             "format": FORMAT, "version": VERSION, "made": made(), "rank": rank(), "ranks": ranks(), "complete": complete, "updates": self._updates, "ops": self.ops,
+            "parameters": [{"name": name, "requires_grad": p.requires_grad} for name, p in self.model.named_parameters()] if self.model is not None else [],
+            "optimizers": list(self._mode.members.values()),
             "optimized": sorted({*self._mode.optimized(), *self._with, *self._without}), "without_gradient": sorted(self._without - self._with),
             "device": "cuda" if self._mode.on_gpu else "cpu", "settings": _settings(), "compiled": "functions of torch.compile ran eagerly",
             "links": {"linked": links.linked, "ambiguous": links.ambiguous, "unlinked": links.unlinked, "without": dict(sorted(links.without.items()))},

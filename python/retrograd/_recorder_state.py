@@ -12,6 +12,7 @@ from ._called import casting
 from ._folder import Limits
 from ._hash import hashed, text
 from ._links import Links, Repeats
+from ._names import members, parameters_of
 from ._stream import Stream, described
 from ._where import Place, Where
 
@@ -77,6 +78,7 @@ class RecorderState:
         self._foreign: dict[int, Held] = {}  # by id: memory on the CPU that others may write, as numpy does, but for weights and what belongs to them
         self._late: list[tuple[int, list[Optional[torch.Tensor]]]] = []
         self.parameter_names: dict[int, str] = {}
+        self.members: dict[int, dict[str, Any]] = {}  # by id of an optimizer
         if recording.model is not None:
             self._name_model(recording.model)
         else:
@@ -131,6 +133,7 @@ class RecorderState:
                 self.name_states(optimizer, module)
 
     def name_gradients(self, optimizer: torch.optim.Optimizer, model: Optional[torch.nn.Module]) -> None:
+        self.members[id(optimizer)] = members(optimizer, model)
         for parameter, name in named(optimizer, model):
             self._role(parameter, "parameter", name)
             self._role(parameter.grad, "gradient", name)
@@ -147,6 +150,7 @@ class RecorderState:
         return [name for optimizer in self.recording.optimizers for parameter, name in named(optimizer, self.recording.model) if parameter.requires_grad]
 
     def name_states(self, optimizer: torch.optim.Optimizer, model: Optional[torch.nn.Module]) -> None:
+        self.members.setdefault(id(optimizer), members(optimizer, model))
         for parameter, name in named(optimizer, model):
             for key, value in optimizer.state.get(parameter, {}).items():
                 self._role(value, "optimizer", name, str(key))
@@ -273,7 +277,8 @@ class RecorderState:
         modes = {"grad": torch.is_grad_enabled(), "inference": torch.is_inference_mode_enabled(), "autocast": autocast, "phase": place.phase}
         within = place.node is not None
         if within and not self._in_backward:
-            self.stream.write({"k": "backward", "n": self._backwards})
+            in_eval = self.where.taken_in_eval()
+            self.stream.write({"k": "backward", "n": self._backwards} | ({"eval": in_eval} if in_eval else {}))
             self._backwards += 1
         elif self._in_backward and not within:
             self._name_gradients()
@@ -365,7 +370,4 @@ def _digest(storage: Any) -> Optional[int]:
 
 
 def named(optimizer: torch.optim.Optimizer, model: Optional[torch.nn.Module]) -> Iterator[tuple[torch.Tensor, str]]:
-    names = {id(p): name for name, p in model.named_parameters()} if model is not None else {}
-    for group_number, group in enumerate(optimizer.param_groups):
-        for place, parameter in enumerate(group["params"]):
-            yield parameter, names.get(id(parameter), f"group{group_number}.{place}")
+    return ((parameter, name) for parameter, name, _ in parameters_of(optimizer, model))

@@ -11,6 +11,7 @@ from typing import Any, Callable, Optional
 import torch
 
 from ._lines import owner
+from ._names import is_switched
 
 _MARKS: dict[str, dict[Optional[str], str]] = {  # functions of PyTorch that say what runs, by the end of their file's path
     os.path.join("torch", "autograd", "graph.py"): {"_engine_run_backward": "engine"},
@@ -67,6 +68,7 @@ class Where:
         self.modules: list[tuple[str, str, int]] = []  # path, class and call of those that run
         self._calls: dict[str, int] = {}
         self.entered: Optional[Callable[[torch.nn.Module], None]] = None  # called with each outermost module that begins
+        self._in_eval: dict[str, bool] = {}  # modules that were called in eval since the last backward, and whether that changes what they compute
         self.in_optimizer = 0
         self.after_forward = False  # an outermost module has returned, and no backward began since
         self._thread = threading.get_ident()
@@ -93,6 +95,8 @@ class Where:
         path = self._paths[id(module)]
         if torch._C._current_autograd_node() is None:  # not a recomputation
             self._calls[path] = self._calls.get(path, -1) + 1
+            if not module.training and torch.is_grad_enabled():
+                self._in_eval[path] = is_switched(module)
         self.modules.append((path, type(module).__name__, self._calls.get(path, 0)))
 
     def leave_module(self, module: torch.nn.Module, *_: Any) -> None:
@@ -100,6 +104,11 @@ class Where:
             self.modules.pop()
             if not self.modules:
                 self.after_forward = True
+
+    def taken_in_eval(self) -> list[str]:
+        """The modules that were called in eval since the last backward: those that compute otherwise there; else the outermost."""
+        found, self._in_eval = self._in_eval, {}
+        return sorted(path for path, switched in found.items() if switched) or ([""] if "" in found else [])
 
     def thread(self) -> int:
         return self._threads.setdefault(threading.get_ident(), len(self._threads))

@@ -41,6 +41,28 @@ RecordedSettings settingsOf(const Json& manifest) {
   return settings;
 }
 
+std::vector<RecordedParameter> parametersAt(const Json& json) {
+  std::vector<RecordedParameter> found;
+  if (const Json* list = json.find("parameters"))
+    for (const auto& one : list->items())
+      found.push_back(
+          {std::string(one.textAt("name")), one.isTrue("requires_grad"), std::string(one.textAt("stands_for"))});
+  return found;
+}
+
+void readRaised(const Json& raised, StepRecording& recording) {
+  auto& error = recording.raised;
+  recording.error = raised.textAt("message");
+  error.answer = raised.textAt("answer");
+  if (const Json* frames = raised.find("frames"); frames && !frames->items().empty()) {
+    const auto& last = frames->items().back();
+    error.line = fmt::format("{}:{} in {}", fs::path(last.textAt("file")).filename().string(), last.integerAt("line"),
+                             last.textAt("function"));
+  }
+  if (const Json* ops = raised.find("ops"))
+    for (const auto& op : ops->items()) error.ops.emplace_back(op.textAt("did"), op.integerAt("n", -1));
+}
+
 void readManifest(const Json& manifest, StepRecording& recording) {
   if (manifest.textAt("format") != format) badInput("is not the manifest of a recording");
   if (const auto found = manifest.integerAt("version"); found > version)
@@ -58,6 +80,11 @@ void readManifest(const Json& manifest, StepRecording& recording) {
     for (const auto& parameter : optimized->items()) recording.optimized.emplace_back(parameter.text());
   if (const Json* without = manifest.find("without_gradient"))
     for (const auto& parameter : without->items()) recording.withoutGradient.emplace_back(parameter.text());
+  if (const Json* raised = manifest.find("raised")) readRaised(*raised, recording);
+  recording.parameters = parametersAt(manifest);
+  if (const Json* optimizers = manifest.find("optimizers"))
+    for (const auto& one : optimizers->items())
+      recording.optimizers.push_back({std::string(one.textAt("class")), parametersAt(one)});
   if (const Json* links = manifest.find("links")) {
     recording.linked = links->integerAt("linked");
     recording.ambiguous = links->integerAt("ambiguous");

@@ -60,6 +60,26 @@ struct RecordedName {
   std::string state;  ///< of the optimizer: "exp_avg"
 };
 
+/// A parameter of the model or of an optimizer.
+struct RecordedParameter {
+  std::string name;
+  bool requiresGrad = true;
+  std::string standsFor;  ///< of an optimizer's that the model does not have: the model's whose place it has
+};
+
+/// An optimizer that the recorder was given, or that made an update.
+struct RecordedOptimizer {
+  std::string name;  ///< of its class
+  std::vector<RecordedParameter> parameters;
+};
+
+/// The exception that ended a recording, as the recorder answered it.
+struct RecordedError {
+  std::string answer;                                     ///< why, in a sentence; empty: it is none of PyTorch's own
+  std::string line;                                       ///< "train.py:12 in step", that it was raised from
+  std::vector<std::pair<std::string, std::int64_t>> ops;  ///< what each op did ("overwrote"), by its number
+};
+
 /// What results depend on, apart from the ops: of the machine that recorded.
 struct RecordedSettings {
   std::string torch, cpu, machine, matmulPrecision, gpu;
@@ -73,10 +93,14 @@ struct StepRecording {
   bool complete = false;
   std::string damage;  ///< why not all of it was read; empty: all was
   std::string error;   ///< the exception that ended the recording; empty: none
+  RecordedError raised;
   std::string device;  ///< "cpu", "cuda"
   std::int64_t rank = 0, ranks = 1;
   RecordedSettings settings;
   std::vector<std::int64_t> updates;
+  std::vector<RecordedParameter> parameters;  ///< of the model
+  std::vector<RecordedOptimizer> optimizers;
+  std::map<std::int32_t, std::vector<std::string>> inEval;  ///< by backward: modules that its forward called in eval
   std::vector<std::string> optimized;        ///< parameters that optimizers were given and that require a gradient
   std::vector<std::string> withoutGradient;  ///< of these, those that had none at any update
   std::vector<RecordedName> names;

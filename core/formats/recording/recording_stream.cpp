@@ -146,12 +146,14 @@ void StreamReader::readMode(const Json& record) {
 }
 
 /// What the backward begins with: PyTorch makes ones of the loss's shape just before.
-void StreamReader::readBackward() {
+void StreamReader::readBackward(const Json& record) {
   if (!backwardBegan_) {
     backwardBegan_ = true;
     recording_.forwardCount = recording_.ops.size();
   }
   ++current_.backward;
+  if (const Json* inEval = record.find("eval"))
+    for (const auto& path : inEval->items()) recording_.inEval[current_.backward].emplace_back(path.text());
   awaitsLoss_ = true;
   if (recording_.ops.empty()) return;
   const BoundSymbolId last(std::ssize(recording_.ops) - 1);
@@ -202,7 +204,7 @@ void StreamReader::read(const Json& record) {
   if (kind == "stack") return readStack(record);
   if (kind == "mode") return readMode(record);
   if (kind == "hashes") return readHashes(record);
-  if (kind == "backward") return readBackward();
+  if (kind == "backward") return readBackward(record);
   if (kind == "module") {
     requireNext(record, modules_);
     const auto path = record.at("path").text();

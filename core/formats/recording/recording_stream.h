@@ -72,7 +72,7 @@ class StreamReader {
   void readStack(const Json& record);
   void readMode(const Json& record);
   void readHashes(const Json& record);
-  void readBackward();
+  void readBackward(const Json& record);
   void findLoss(BoundSymbolId op);
   StorageRow& storage(std::int64_t number);
   TensorRow& tensor(std::int64_t number);

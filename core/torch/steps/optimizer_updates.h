@@ -30,6 +30,8 @@ struct ParameterUpdate {
   std::optional<TensorStatistics> weight;  ///< before the update
   std::optional<TensorStatistics> update;  ///< what was added to the weight; none: nothing wrote it
   std::vector<OptimizerState> states;      ///< by name
+  std::optional<double> along;             ///< inner product of the update and the gradient that was read
+  bool beginsStates = false;               ///< the optimizer made its states in this update
   std::string badBefore;                   ///< the state that was not finite before the update; empty: none
   std::string zeroRoot;  ///< the second moment that is 0 wherever the update is not finite; empty: none is
 
@@ -47,6 +49,8 @@ struct OptimizerStep {
   bool wasSkipped = false;                  ///< by a scaler that found a gradient that is not finite
   double scale = 0;                         ///< by which a scaler had multiplied the loss; 0: there is none
   double nextScale = 0;                     ///< what the scaler goes on with; 0: not known
+  BoundSymbolId op;                         ///< the first that wrote a weight; none: none did
+  std::string line;                         ///< of that op
   std::vector<ParameterUpdate> parameters;  ///< in the order in which the optimizer read them
 };
 

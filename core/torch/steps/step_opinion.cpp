@@ -9,6 +9,7 @@
 #include "core/questions/nan_walk.h"
 #include "core/torch/session/record_run.h"
 #include "core/torch/steps/backward_walk.h"
+#include "core/torch/steps/step_books.h"
 #include "core/torch/steps/update_measures.h"
 
 namespace retrograd {
@@ -53,8 +54,21 @@ ReplayedStep replayWithOpinion(const std::shared_ptr<const Analysis>& analysis, 
   });
   kept = &values;
   UpdateMeasures measures(*analysis);
-  step.replay = replay(analysis, progress, {&values, &measures});
+  const StepMembers members(*analysis);
+  GradientBooks gradients(*analysis, members);
+  EqualParameters equal(members);
+  step.replay = replay(analysis, progress, {&values, &measures, &gradients, &equal});
   step.updates = measures.take();
+  const auto add = [&](std::vector<Claim> claims) {
+    step.books.insert(step.books.end(), claims.begin(), claims.end());
+  };
+  add(gradients.claims());
+  if (analysis->file.recording->error.empty()) add(droppedWork(*analysis, members));
+  add(members.claims());
+  add(writesOutside(*analysis, members));
+  add(oddUpdates(step.updates));
+  add(equal.take());
+  add(modesOf(*analysis, members));
   findNotJudged(*analysis, trained, step.opinion);
   explainFirstBad(*analysis, step.updates, progress);
   if (step.updates.firstBad) step.root = step.updates.firstBad->op;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/progress.h"
+#include "core/judge/claim.h"
 #include "core/torch/session/replay.h"
 #include "core/torch/steps/optimizer_updates.h"
 
@@ -53,7 +54,8 @@ struct ReplayedStep {
   ReplayResult replay;
   StepOpinion opinion;
   OptimizerUpdates updates;
-  BoundSymbolId root;  ///< made the first NaN or infinity, where the step is not sound; none: not known
+  std::vector<Claim> books;  ///< facts of the recording that need no second run
+  BoundSymbolId root;        ///< made the first NaN or infinity, where the step is not sound; none: not known
 };
 /// Runs the step again (replay()) and derives the gradient of each op from what it read and from the gradient that
 /// came in as recorded, so that a fault shows at its own op and nowhere else. Measures the updates, too.

@@ -110,6 +110,15 @@ Claim claimOf(const GradientCut& cut, const StepRecording& recording, const Step
 
 namespace {
 
+/// Of an op that is to blame for an error; null: the op is a witness.
+const char* raisedKind(std::string_view did) {
+  if (did == "overwrote") return "raised-overwritten";
+  if (did == "freed") return "raised-second-backward";
+  if (did == "cut") return "raised-no-graph";
+  if (did == "recomputed") return "raised-recomputation";
+  return did == "used" ? "raised-used-twice" : nullptr;
+}
+
 /// Collects the claims of one step.
 class StepReport {
  public:
@@ -126,7 +135,7 @@ class StepReport {
     cuts();
     badUpdate();
     health();
-    withoutGradient();
+    for (const auto& claim : step_.books) add(claim);
     hashes();
     coverage();
     return std::move(report_);
@@ -139,9 +148,27 @@ class StepReport {
     return fmt::format("op {} (#{}), {}", recording_.op(op).number, op.index, document_.symbol(op).name);
   }
 
+  /// The exception, with the answer that the recorder found. Its line is that of the op to change, where one is named.
   void raised() {
     if (recording_.error.empty()) return;
-    add({.by = Producer::books, .kind = "raised", .sentence = "the step raised: " + recording_.error});
+    const auto& error = recording_.raised;
+    auto message = recording_.error.substr(0, recording_.error.find('\n'));
+    for (const auto* end : {". Hint:", " (or directly", ". Saved"}) message = message.substr(0, message.find(end));
+    Claim claim{.by = Producer::books, .kind = "raised", .sentence = "the step raised " + message, .line = error.line};
+    if (!error.answer.empty()) claim.sentence += "; " + error.answer;
+    for (const auto& [did, number] : error.ops) {
+      const auto named = std::ranges::find(recording_.ops, number, &StepOp::number);
+      if (number < 0 || named == recording_.ops.end()) continue;
+      const BoundSymbolId op(named - recording_.ops.begin());
+      claim.also.push_back(op);
+      claim.command = "source";
+      const auto* kind = raisedKind(did);
+      if (!kind) continue;
+      claim.kind = kind;
+      claim.op = op;
+      if (did != "freed") claim.line = recordedLine(document_, op);
+    }
+    add(std::move(claim));
   }
 
   void cuts() {
@@ -198,17 +225,6 @@ class StepReport {
            .kind = "unwritten-memory",
            .sentence = fmt::format("{} results read memory that nobody had written; what is in it is chance",
                                    step_.replay.afterUninitialized)});
-  }
-
-  void withoutGradient() {
-    const auto& without = recording_.withoutGradient;
-    if (without.empty() || !step_.replay.stopped.empty()) return;
-    add({.by = Producer::books,
-         .kind = "no-gradient",
-         .subject = without.front(),
-         .sentence = fmt::format("{} of {} parameters given to the optimizer got no gradient: {}", without.size(),
-                                 recording_.optimized.size(), namesText(without)),
-         .remedy = "let the loss depend on them, or give the optimizer only what is to learn"});
   }
 
   void hashes() {

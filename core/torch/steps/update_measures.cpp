@@ -1,5 +1,6 @@
 #include "core/torch/steps/update_measures.h"
 
+#include <ATen/ops/dot.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/masked_select.h>
@@ -199,6 +200,15 @@ void UpdateMeasures::planWrites(std::size_t position, BoundSymbolId op, Update& 
     const auto* name = nameOf(operand);
     if (!name || (name->role != "parameter" && name->role != "optimizer")) continue;
     auto& row = rows_[rowOf(update, name->name)];
+    auto& step = updates_.steps[update.step];
+    if (name->role == "parameter" && !step.op) {
+      step.op = op;
+      step.line = recordedLine(document_, op);
+    }
+    const auto made = document_.outputs(op);
+    if (name->role == "optimizer" && document_.value(operand).version == 0 &&
+        std::ranges::find(made, operand) != made.end())
+      of(row).beginsStates = true;
     const Writes writes{position, position, operand, after(op, operand)};
     const auto extend = [&](Writes& known) { known = {known.first, position, known.before, writes.after}; };
     if (name->role == "parameter") {
@@ -256,6 +266,7 @@ void UpdateMeasures::take(const Look& look, const Lookup& tensorOf) {
     case Look::What::gradient: update.gradient = computeStatistics(tensor); break;
     case Look::What::read:
       update.read = computeStatistics(tensor);
+      row.gradient = wholeOf(tensor).clone();
       if (!update.gradient) update.gradient = update.read;
       break;
     case Look::What::weightBefore:
@@ -279,8 +290,13 @@ void UpdateMeasures::measureUpdate(Row& row, ParameterUpdate& update, const at::
     const auto added = at::sub(wide(whole), wide(row.before));
     update.update = computeStatistics(added);
     if (!update.isFinite()) update.zeroRoot = zeroRootOf(row.newStates, added);
+    const auto& gradient = row.gradient;
+    if (gradient.defined() && gradient.numel() == added.numel() && !added.is_complex() &&
+        added.device() == gradient.device())
+      update.along = at::dot(added, gradient.to(added.scalar_type())).item().toDouble();
   }
   row.before.reset();
+  row.gradient.reset();
   row.newStates.clear();
 }
 

@@ -39,6 +39,7 @@ class UpdateMeasures final : public RunFollower {
     std::optional<Writes> weight;
     std::map<std::string, Writes> states;
     at::Tensor before;                            ///< the weight
+    at::Tensor gradient;                          ///< as it was read, until the weight is measured
     std::map<std::string, at::Tensor> newStates;  ///< until the weight is measured
   };
   /// Something to measure at an op.

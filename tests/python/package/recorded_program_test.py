@@ -265,8 +265,8 @@ class Program(InFolder):
         self.assertEqual(run("record", "--remove", "below")[0], 2)
 
 
-# Gradients go through ops of which no derivative is known here (torch.cond, quantized, oneDNN and nested tensors), or through memory that another view wrote: they are not judged.
-FEW_DERIVATIVES = ("branches", "opaque_tensors", "nested", "in_place")
+# Gradients go through ops of which no derivative is known here (torch.cond, quantized, oneDNN and nested tensors): they are not judged.
+FEW_DERIVATIVES = ("branches", "opaque_tensors", "nested")
 
 
 def test_of(kind):
