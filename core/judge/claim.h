@@ -43,10 +43,19 @@ struct Measure {
   std::string failure;           ///< what no tolerance covers: "is f32[2], expected f32[3]"; empty where there is none
   std::optional<double> factor;  ///< how many times the expected tensor it is; none: not one number
 
+  /// Of tensors that cannot be compared, and why.
+  static Measure failed(std::string why);
+
   bool good() const { return failure.empty() && deviation <= tolerance; }
   /// Deviation over tolerance; infinite for a failure.
   double ratio() const;
+  /// The tolerance is beyond 1 % of the tensor's largest element: an error of a few percent would not be seen.
+  bool tooNoisy() const;
+  /// The same bit for bit: nobody asked for a tolerance.
+  bool isExact() const { return good() && deviation == 0 && tolerance == 0; }
 };
+/// "off by 0.012, tolerance 3e-06, largest element 2.1", or the failure.
+std::string textOf(const Measure& measure);
 
 /// One thing that was judged, or found on the way: whose, where, what was expected by whom, what was measured.
 struct Claim {
@@ -63,6 +72,13 @@ struct Claim {
   std::vector<BoundSymbolId> also;      ///< further ops to mark, such as the forward op of a backward op
   ValueId value;                        ///< of the op; may be none
   std::string command;                  ///< what a window goes on with from there, such as "walk-to-root"
+
+  bool good() const { return severity == Severity::holds; }
 };
+
+/// A tensor that was measured: it holds, or is a fault with a sentence that says who expected what.
+Claim claimOf(Producer by, std::string subject, Measure measure);
+/// By severity, then by how far beyond the tolerance; else as they were.
+void worstFirst(std::vector<Claim>& claims);
 
 }  // namespace retrograd

@@ -1,6 +1,7 @@
 #pragma once
 // The one judge: what all producers claim of one subject, what follows from it, and how it is said.
 #include <cstddef>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -23,8 +24,14 @@ struct Report {
   std::size_t due = 0;        ///< of how many that had to be
   std::string unit;           ///< what is counted, one of them: "gradient that an optimizer read"
   std::vector<NotJudged> notJudged;
-  std::vector<std::string> notes;  ///< for people: what bears on the verdict and is no claim
+  std::vector<std::string> notes;         ///< for people: what bears on the verdict and is no claim
+  std::map<std::string, double> details;  ///< counts and times: "backward_ops", "seconds"
 };
+
+/// Of a check that went wrong itself: it crashed, took too long or threw. The fault has the kind "error".
+Report reportOfError(std::string subject, std::string what);
+/// Of what could not be judged at all.
+Report reportOfRefusal(std::string subject, std::string why);
 
 enum class Verdict : std::uint8_t { pass, fail, notPossible };
 /// "pass", "fail", "not possible"
@@ -44,6 +51,8 @@ Decision decide(const Report& report, bool strict = false);
 int exitCode(Verdict verdict);
 /// Of several: 1 where one fails, else 2 where one is not possible, else 0.
 int worstExitCode(const std::vector<Verdict>& verdicts);
+/// "62 passed, 0 failed, 1 not possible"
+std::string summary(const std::vector<Verdict>& verdicts);
 
 /// "h.weight and 3 more": two names at most, the rest counted.
 std::string namesText(const std::vector<std::string>& names);
@@ -52,13 +61,19 @@ std::string textOf(const Claim& claim);
 /// "12 of 14 gradients that an optimizer read"; "7 tensors" where all were due.
 std::string coverageText(const Report& report);
 
+/// The claim with the tensor that is furthest beyond its tolerance, or nearest to it; null where nothing deviates.
+const Claim* furthest(const Report& report);
+/// "pass  mlp  furthest grad.p.w (eager): off by 1.2e-09, tolerance 4.5e-08, largest element 3; 1 too noisy"; how much
+/// was judged where nothing was measured; the reason where it is no pass.
+std::string verdictLine(const Report& report, const Decision& decision);
+
 /// A line of the text form, with what colours it.
 struct ReportLine {
   Severity severity = Severity::holds;
   std::string text;
 };
 /// The claims worth a line, the worst first, each with its remedy; what was judged and what was not; notes.
-/// `brief`: faults and suspicions alone.
+/// `brief`: without notes and without what was judged. Of many claims of one kind the first ones are shown.
 std::vector<ReportLine> detailLines(const Report& report, bool brief = false);
 
 /// docs/report.schema.json

@@ -98,6 +98,7 @@ Json toJson(const Report& report, const Decision& decision) {
   for (const auto& one : report.notJudged)
     json["not_judged"].push_back({{"subject", one.subject}, {"reason", one.reason}});
   json["notes"] = report.notes;
+  if (!report.details.empty()) json["details"] = report.details;
   return json;
 }
 
@@ -112,6 +113,7 @@ Report reportFromJson(const Json& json) {
     for (const auto& claim : json.at("claims")) report.claims.push_back(claimFrom(claim));
     for (const auto& one : json.at("not_judged")) report.notJudged.push_back({one.at("subject"), one.at("reason")});
     report.notes = json.at("notes").get<std::vector<std::string>>();
+    report.details = json.value("details", std::map<std::string, double>());
     return report;
   } catch (const nlohmann::json::exception& error) {
     badInput(std::string("is not a report: ") + error.what());

@@ -46,16 +46,9 @@ double median(std::vector<double> numbers) {
 
 }  // namespace
 
-std::string pythonLine(const Document& document, BoundSymbolId op) {
-  const auto* frame = shownFrame(sourceOf(document, op));
-  if (!frame) return {};
-  const auto name = frame->file.substr(frame->file.find_last_of("/\\") + 1);
-  return fmt::format("{}:{}{}{}", name, frame->line, frame->code.empty() ? "" : "  ", frame->code);
-}
-
-std::vector<Finding> missingGradients(const Analysis& analysis, std::size_t most, const Progress& progress) {
-  std::vector<Finding> findings;
-  if (!analysis.derived()) return findings;
+std::vector<Claim> missingGradients(const Analysis& analysis, std::size_t most, const Progress& progress) {
+  std::vector<Claim> claims;
+  if (!analysis.derived()) return claims;
   const auto& document = *analysis.document;
   const auto& inputs = analysis.computation().inputs;
   const auto gradients = gradientsOfInputs(analysis);
@@ -67,36 +60,38 @@ std::vector<Finding> missingGradients(const Analysis& analysis, std::size_t most
       ++frozen;
       continue;
     }
-    if (findings.size() == most) {
+    if (claims.size() == most) {
       ++more;
       continue;
     }
     const auto why = whyNoGradient(analysis, inputs[i].value);
-    Finding finding;
-    finding.title = fmt::format("the gradient of {} is None", inputs[i].target);
+    Claim claim{.severity = Severity::suspicion,
+                .kind = "gradient-none",
+                .subject = inputs[i].target,
+                .sentence = fmt::format("the gradient of {} is None", inputs[i].target),
+                .value = inputs[i].value,
+                .command = "why"};
     if (!why.stops.empty()) {
       const auto& stop = why.stops.front();
-      finding.numbers = describe(document, stop);
-      finding.op = inForward(analysis, stop.op || stop.path.empty() ? stop.op : stop.path.front());
+      claim.sentence += ": " + describe(document, stop);
+      claim.op = inForward(analysis, stop.op || stop.path.empty() ? stop.op : stop.path.front());
     }
-    finding.value = inputs[i].value;
-    finding.command = "why";
-    findings.push_back(std::move(finding));
+    claims.push_back(std::move(claim));
   }
-  const auto count = [&](std::size_t parameters, Finding::Severity severity, const char* what) {
+  const auto count = [&](std::size_t parameters, Severity severity, const char* what) {
     if (parameters == 0) return;
-    Finding finding;
-    finding.severity = severity;
-    finding.title = fmt::format("{} {}{}", parameters, parameters == 1 ? "parameter " : "parameters ", what);
-    findings.push_back(std::move(finding));
+    claims.push_back(
+        {.severity = severity,
+         .kind = "gradients-none",
+         .sentence = fmt::format("{} {}{}", parameters, parameters == 1 ? "parameter " : "parameters ", what)});
   };
-  count(more, Finding::Severity::warning, "more without a gradient");
-  count(frozen, Finding::Severity::note, "frozen: no gradient is asked for");
-  return findings;
+  count(more, Severity::suspicion, "more without a gradient");
+  count(frozen, Severity::note, "frozen: no gradient is asked for");
+  return claims;
 }
 
-std::vector<Finding> layersThatDiffer(const Analysis& analysis,
-                                      const std::function<std::optional<double>(ValueId)>& normOf) {
+std::vector<Claim> layersThatDiffer(const Analysis& analysis,
+                                    const std::function<std::optional<double>(ValueId)>& normOf) {
   constexpr double far = 100;
   struct Member {
     std::size_t input;
@@ -115,7 +110,7 @@ std::vector<Finding> layersThatDiffer(const Analysis& analysis,
     if (norm && std::isfinite(*norm))
       layers[{pattern, document.meta(input.value).sizes}].push_back({i, gradients[i], *norm});
   }
-  std::vector<Finding> findings;
+  std::vector<Claim> claims;
   for (const auto& [layer, members] : layers) {
     if (members.size() < 3) continue;
     std::vector<double> norms;
@@ -124,15 +119,19 @@ std::vector<Finding> layersThatDiffer(const Analysis& analysis,
     if (usual <= 0) continue;
     for (const auto& member : members) {
       if (member.norm <= usual * far && member.norm >= usual / far) continue;
-      Finding finding;
-      finding.title = fmt::format("the gradient of {} is unlike that of its equal layers", inputs[member.input].target);
-      finding.numbers = fmt::format("norm {:.3g}, median of {}: {:.3g}", member.norm, members.size(), usual);
-      finding.op = document.value(member.gradient).producer;
-      finding.value = member.gradient;
-      findings.push_back(std::move(finding));
+      const auto& name = inputs[member.input].target;
+      claims.push_back(
+          {.severity = Severity::suspicion,
+           .kind = "unlike-its-layers",
+           .subject = name,
+           .sentence = fmt::format("the gradient of {} is unlike that of its equal layers: norm {:.3g}, median of {}: "
+                                   "{:.3g}",
+                                   name, member.norm, members.size(), usual),
+           .op = document.value(member.gradient).producer,
+           .value = member.gradient});
     }
   }
-  return findings;
+  return claims;
 }
 
 }  // namespace retrograd

@@ -138,17 +138,12 @@ BoundSymbolId hookedOp(const Document& document, const std::vector<BoundSymbolId
   return found;
 }
 
-PartsAt describe(const Document& document, BoundSymbolId op) {
-  const auto& bound = document.boundSymbol(op);
-  PartsAt at;
-  at.index = op.index;
-  at.op = document.opName(op);
-  at.module = document.text(bound.module);
-  const auto* stack = stackOf(document, op);
-  if (const auto* frame = stack ? shownFrame(*stack) : nullptr)
-    at.line = fmt::format("{}:{}{}", frame->file, frame->line, frame->code.empty() ? "" : ": " + frame->code);
-  at.text = fmt::format("gradients part at #{} {}", op.index, placeOfOp(document, op));
-  return at;
+Claim partingAt(const Document& document, BoundSymbolId op) {
+  return {.by = Producer::reference,
+          .kind = "gradients-part",
+          .sentence = "gradients part at " + placeOfOp(document, op),
+          .line = pythonLine(document, op),
+          .op = op};
 }
 
 /// The calls of custom Functions in a forward: neighbouring ops of the same Function and module.
@@ -232,37 +227,37 @@ std::vector<std::string> possibleCulprits(const Document& document, const std::v
   return culprits;
 }
 
-PartsAt describeFunction(const Analysis& analysis, BoundSymbolId op, const std::vector<BoundSymbolId>& suspects,
-                         const Reached& reached, const GradientsOfInputs& given,
-                         const std::vector<CustomBackward>& recorded) {
+Claim describeFunction(const Analysis& analysis, BoundSymbolId op, const std::vector<BoundSymbolId>& suspects,
+                       const Reached& reached, const GradientsOfInputs& given,
+                       const std::vector<CustomBackward>& recorded) {
   constexpr std::size_t shown = 3;
   const auto& document = *analysis.document;
-  auto at = describe(document, op);
-  at.kind = "custom backward";
-  at.name = *functionOf(document, op, recorded);
+  auto claim = partingAt(document, op);
+  claim.kind = "custom-backward";
+  claim.subject = *functionOf(document, op, recorded);
   const auto culprits = possibleCulprits(document, suspects, recorded);
   const Calls calls(analysis, recorded);
   const auto& call = calls.of(op);
-  at.headline = fmt::format("{}{} gives another gradient than the ops of {}", culprits.size() > 1 ? "one of " : "",
-                            fmt::join(culprits, ", "), culprits.size() > 1 ? "the forward" : "its forward");
+  auto headline = fmt::format("{}{} gives another gradient than the ops of {}", culprits.size() > 1 ? "one of " : "",
+                              fmt::join(culprits, ", "), culprits.size() > 1 ? "the forward" : "its forward");
   if (const auto inputs = calls.wrongInputs(call, reached, given); culprits.size() == 1 && !inputs.empty())
-    at.headline += fmt::format(" for its input {}", fmt::join(inputs, ", "));
-  if (given.factor) at.headline += fmt::format(", {:.6g} times theirs", *given.factor);
-  at.text = at.headline + ": " + at.text;
-  if (auto others = calls.others(at.name, call, reached); !others.empty()) {
+    headline += fmt::format(" for its input {}", fmt::join(inputs, ", "));
+  if (given.factor) headline += fmt::format(", {:.6g} times theirs", *given.factor);
+  claim.sentence = headline + ": " + claim.sentence;
+  if (auto others = calls.others(claim.subject, call, reached); !others.empty()) {
     const auto count = others.size();
     others.resize(std::min(count, shown));
-    at.text += fmt::format("; it is also called at {}{}", fmt::join(others, ", "),
-                           count > shown ? fmt::format(" and {} more", count - shown) : "");
+    claim.sentence += fmt::format("; it is also called at {}{}", fmt::join(others, ", "),
+                                  count > shown ? fmt::format(" and {} more", count - shown) : "");
   }
-  at.text += "; the graph does not hold a custom backward";
-  return at;
+  claim.sentence += "; the graph does not hold a custom backward";
+  return claim;
 }
 
 }  // namespace
 
-std::optional<PartsAt> whereGradientsPart(const Analysis& analysis, const GradientsOfInputs& gradients,
-                                          const std::vector<CustomBackward>& recorded) {
+std::optional<Claim> whereGradientsPart(const Analysis& analysis, const GradientsOfInputs& gradients,
+                                        const std::vector<CustomBackward>& recorded) {
   const auto& document = *analysis.document;
   const auto reached = reachedOps(analysis, gradients);
   const auto suspects = suspectOps(analysis, reached, gradients.wrong.size());
@@ -273,18 +268,19 @@ std::optional<PartsAt> whereGradientsPart(const Analysis& analysis, const Gradie
   for (const auto& hook : recorded) {
     if (!hook.isHook) continue;
     const auto op = hookedOp(document, suspects, hook);
-    auto at = describe(document, op ? op : suspects.back());
-    at.kind = "hook";
-    at.name = hook.name;
-    at.text += fmt::format("; a hook on a gradient, which the graph does not hold, is registered at {}:{}", hook.file,
-                           hook.line);
-    return at;
+    auto claim = partingAt(document, op ? op : suspects.back());
+    claim.kind = "hook";
+    claim.subject = hook.name;
+    claim.sentence += fmt::format("; a hook on a gradient, which the graph does not hold, is registered at {}:{}",
+                                  hook.file, hook.line);
+    return claim;
   }
-  auto at = describe(document, suspects.back());
+  auto claim = partingAt(document, suspects.back());
   if (suspects.size() > 1)
-    at.text += fmt::format(" or at one of {} ops before it, back to #{}", suspects.size() - 1, suspects.front().index);
-  at.text += "; a hook or a custom backward, which a graph does not hold, may be there";
-  return at;
+    claim.sentence +=
+        fmt::format(" or at one of {} ops before it, back to #{}", suspects.size() - 1, suspects.front().index);
+  claim.sentence += "; a hook or a custom backward, which a graph does not hold, may be there";
+  return claim;
 }
 
 }  // namespace retrograd

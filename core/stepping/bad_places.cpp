@@ -9,6 +9,7 @@
 
 #include "core/derivation/result_names.h"
 #include "core/statistics/element.h"
+#include "core/trace/source.h"
 
 namespace retrograd {
 namespace {
@@ -68,6 +69,21 @@ std::string kindAndName(const Analysis& analysis, const InputSpec& input) {
   return "the input " + (input.name.empty() ? analysis.document->displayName(input.value) : input.name);
 }
 
+Claim rootClaim(const Analysis& analysis, BoundSymbolId op, ValueId value, const TensorStatistics& statistics,
+                const std::string& explanation) {
+  const auto& document = *analysis.document;
+  const auto* what = statistics.nan ? "NaN" : "Inf";
+  Claim claim{.by = Producer::health, .kind = "not-finite-root", .op = op, .value = value};
+  if (op)
+    claim.sentence =
+        fmt::format("{} is first made by {}: {}", what, placeOfOp(document, op, value), badCounts(statistics));
+  else claim.sentence = fmt::format("{} comes in with {}", what, badInputText(analysis, value, statistics));
+  if (!explanation.empty()) claim.sentence += "; " + explanation;
+  claim.line = pythonLine(document, op);
+  if (op) claim.command = "source";
+  return claim;
+}
+
 }  // namespace
 
 std::string badInputText(const Analysis& analysis, ValueId value, const TensorStatistics& statistics) {
@@ -88,8 +104,21 @@ std::string badInputText(const Analysis& analysis, ValueId value, const TensorSt
   return text;
 }
 
-bool isBadInputText(const std::string& text) {
-  return text.starts_with("the input ") || text.starts_with("the parameter ") || text.starts_with("the buffer ");
+std::string badCounts(const TensorStatistics& statistics) {
+  std::string text;
+  if (statistics.nan) text += fmt::format("{} NaN", statistics.nan);
+  if (statistics.inf) text += fmt::format("{}{} Inf", text.empty() ? "" : ", ", statistics.inf);
+  return fmt::format("{} of {} elements", text, statistics.elements);
+}
+
+std::vector<Claim> claimsOf(const Analysis& analysis, const NanWalk& walk) {
+  std::vector<Claim> claims;
+  if (walk.path.empty()) return claims;
+  const auto& last = walk.path.back();
+  claims.push_back(rootClaim(analysis, walk.root, last.value, last.statistics, walk.explanation));
+  for (const auto& root : walk.otherRoots)
+    claims.push_back(rootClaim(analysis, root.op, root.value, root.statistics, root.explanation));
+  return claims;
 }
 
 }  // namespace retrograd

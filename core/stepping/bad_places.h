@@ -5,6 +5,8 @@
 
 #include "core/base/tensor_statistics.h"
 #include "core/derivation/analysis.h"
+#include "core/judge/claim.h"
+#include "core/questions/nan_walk.h"
 #include "core/trace/tensor_data.h"
 
 namespace retrograd {
@@ -30,7 +32,10 @@ std::string describe(const std::vector<BadPlace>& places, std::size_t all);
 /// of a cotangent. `statistics`: of `value`.
 std::string badInputText(const Analysis& analysis, ValueId value, const TensorStatistics& statistics);
 
-/// Whether a text is one of badInputText().
-bool isBadInputText(const std::string& text);
+/// "3 NaN, 1 Inf of 8 elements"
+std::string badCounts(const TensorStatistics& statistics);
+
+/// What a walk found, a fault each: the root of the value asked for, then the others. Empty where nothing is bad.
+std::vector<Claim> claimsOf(const Analysis& analysis, const NanWalk& walk);
 
 }  // namespace retrograd

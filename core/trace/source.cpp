@@ -56,14 +56,17 @@ std::string customFunctionName(const SourceStack& stack) {
 
 std::string placeOfOp(const Document& document, BoundSymbolId op, ValueId value) {
   const auto& bound = document.boundSymbol(op);
-  auto text = document.opName(op);
+  auto text = fmt::format("#{} {}", op.index, document.opName(op));
   if (value) text += " (" + document.displayName(value) + ")";
   if (const auto module = document.text(bound.module); !module.empty()) text += ", module " + std::string(module);
-  if (const auto* frame = shownFrame(sourceOf(document, op))) {
-    text += fmt::format(", {}:{}", frame->file, frame->line);
-    if (!frame->code.empty()) text += ": " + frame->code;
-  }
   return text;
+}
+
+std::string pythonLine(const Document& document, BoundSymbolId op) {
+  const auto* frame = shownFrame(sourceOf(document, op));
+  if (!frame) return {};
+  const auto name = frame->file.substr(frame->file.find_last_of("/\\") + 1);
+  return fmt::format("{}:{}{}{}", name, frame->line, frame->code.empty() ? "" : "  ", frame->code);
 }
 
 }  // namespace retrograd

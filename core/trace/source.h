@@ -22,8 +22,12 @@ const SourceFrame* customFunctionFrame(const SourceStack& stack);
 /// The name of that Function, as `NAME.apply(...)` says it; empty where no frame does.
 std::string customFunctionName(const SourceStack& stack);
 
-/// An op with its place, for messages: "torch.ops.aten.log.default (t5), module layers.0, model.py:31: y = x.log()".
-/// What is not known is left out, `value` where it is none.
+/// The line of Python that an op comes from, over its computation op where it has none: "model.py:31  y = x.log()".
+/// Empty where none is known.
+std::string pythonLine(const Document& document, BoundSymbolId op);
+
+/// An op with its place, for messages: "#7 torch.ops.aten.log.default (t5), module layers.0". What is not known is left
+/// out, `value` where it is none.
 std::string placeOfOp(const Document& document, BoundSymbolId op, ValueId value = {});
 
 }  // namespace retrograd

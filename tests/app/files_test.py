@@ -120,7 +120,7 @@ class Outputs(Case):
 
     def test_a_text_goes_to_standard_output_on_request(self):
         for out in ("-", "/dev/stdout"):
-            self.assertIn('"status"', self.good("check", self.model, "--report", out).stdout)
+            self.assertIn('"verdict"', self.good("check", self.model, "--report", out).stdout)
             self.assertIn("0F0", self.good("pipeline", "schedule", "GPipe", "--ranks", 2, "--microbatches", 2, "--format", "csv", "-o", out).stdout)
             self.assertIn("def computation(", self.good("export", self.model, "--to", "text", "-o", out).stdout)
             self.assertIn("<html", self.good("report", self.model, "-o", out).stdout)

@@ -177,7 +177,7 @@ class Kept(Case):
             self.skipTest("the cases of a GPU are not there")
         for trace in jobs:
             files = ["--weights", trace.parent / "model.safetensors", "--batch", trace.parent / "batch.safetensors"]
-            self.assertIn("agrees", self.good("check", trace, *files).stdout, trace)
+            self.assertTrue(self.good("check", trace, *files).stdout.startswith("pass"), trace)
 
 
 if __name__ == "__main__":

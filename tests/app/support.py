@@ -38,6 +38,11 @@ def valid(text, name):
     return value
 
 
+def verdicts(text):
+    """The reports of a check, each of which fits its schema."""
+    return [valid(json.dumps(report), "report") for report in json.loads(text)]
+
+
 def start(*arguments, **options):
     return subprocess.Popen([PROGRAM, *map(str, arguments)], text=True, env=environment(), **options)
 

@@ -187,7 +187,7 @@ def check_all(folder, names, options):
             (selection / name / file).symlink_to(folder / name / file)
     report = selection / "report.json"
     subprocess.run([os.environ["RETROGRAD"], "check", "--suite", selection, "--threads", "1", "--timeout", str(options.check_timeout), "--report", report], check=False)
-    reports = stored_reports(folder) | {one["name"]: one for one in json.loads(report.read_text())}
+    reports = stored_reports(folder) | {one["file"]: one for one in json.loads(report.read_text())}
     (folder / "reports.json").write_text(json.dumps(reports))
 
 
@@ -199,8 +199,8 @@ def stored_reports(folder):
 
 def unknown_ops(report):
     """Names of the ops that `check` did not know and left out."""
-    texts = [report["reason"] or "", *report["notes"]] if report and report["unknown_ops"] else []
-    found = re.search(r"(?:did not run|opaque here): ([^;]+)", "; ".join(texts))
+    texts = [claim["sentence"] for claim in report["claims"] if claim.get("kind") == "opaque-ops"] if report else []
+    found = re.search(r"did not run: ([^;]+)", "; ".join(texts))
     return [re.sub(r" \(\d+ times\)", "", op) for op in found[1].split(", ")] if found else []
 
 
@@ -209,13 +209,15 @@ def verdict_of(exported, report):
         return "not exported", exported["reason"]
     if not report:
         return "not checked", ""
-    status, reason = report["status"], (report["reason"] or "").splitlines()[:1]
-    if status == "fail" and exported.get("unfaithful"):
+    verdict, reason = report["verdict"], report.get("reason", "").splitlines()[:1]
+    if verdict == "fail" and exported.get("unfaithful"):
         return "not exported", "the exported program has other gradients than the model: " + exported["unfaithful"]
-    if status == "pass" and report["unknown_ops"]:
+    if verdict == "pass" and unknown_ops(report):
         return "refused", "unknown ops: " + ", ".join(unknown_ops(report))
-    words = {"pass": "pass", "fail": "differs", "error": "error", "skip": "refused"}
-    return words[status], "".join(reason)
+    if any(claim.get("kind") == "error" for claim in report["claims"]):
+        return "error", "".join(reason)
+    words = {"pass": "pass", "fail": "differs", "not possible": "refused"}
+    return words[verdict], "".join(reason)
 
 
 def print_tables(architectures, rows):

@@ -432,10 +432,10 @@ def main():
     report = folder / "report.json"
     subprocess.run([os.environ["RETROGRAD"], "check", "--suite", folder, "--threads", "1", "--report", report], check=False, stdout=subprocess.DEVNULL)
     reports = json.loads(report.read_text())
-    counts = Counter(one["status"] for one in reports)
+    counts = Counter(one["verdict"] for one in reports)
     for one in reports:
-        if one["status"] != "pass":
-            print(f"{one['name']}: {one['status']}: {(one['reason'] or '').splitlines()[:1]}")
+        if one["verdict"] != "pass":
+            print(f"{one['file']}: {one['verdict']}: {one['reason'].splitlines()[:1]}")
     print(", ".join(f"{count} {status}" for status, count in counts.items()))
     if counts["pass"] < options.count:
         sys.exit(1)

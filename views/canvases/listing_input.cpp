@@ -176,7 +176,7 @@ QString ListingView::toolTipAt(const QPoint& point) const {
     if (numbers.failed() == op && now.failed != op)
       marks << tr("Failed when it was run ahead: %1").arg(numbers.failure());
     if (isBad(op)) marks << (takesBad(op) ? tr("Has NaN or Inf") : tr("Made NaN or Inf"));
-    if (const auto* finding = board_.at(op)) marks << toQt(finding->title);
+    if (const auto* finding = board_.at(op)) marks << toQt(finding->sentence);
     if (const auto* note = context_.notes->at(op); note && note->bookmark) marks << tr("Bookmark");
     if (isKept(visible))
       marks << tr(

@@ -203,7 +203,7 @@ void ListingView::paintGutter(QPainter& painter, int visible, const QRect& rect,
   const auto* finding = board_.at(op);
   if (failed || bad) drawWarning(painter, cell(1), failed ? colors.breakpoint : colors.bad, colors.background);
   else if (finding)
-    drawWarning(painter, cell(1), finding->severity == Finding::Severity::error ? colors.bad : colors.ownWords,
+    drawWarning(painter, cell(1), finding->severity == Severity::fault ? colors.bad : colors.ownWords,
                 colors.background);
   else if ((first || !bookmarked) && kind_ != TraceKind::backward &&
            std::ranges::any_of(outputs, [&](ValueId v) { return document()->saved.contains(v); }))

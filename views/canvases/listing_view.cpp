@@ -356,7 +356,7 @@ QString ListingView::spokenAt(int visible) const {
     words
         << (isOfLastRun(visible) ? tr("%1 %2 of the last run") : QStringLiteral("%1 %2")).arg(titleOf(column_), number);
   if (op && isBad(op)) words << (takesBad(op) ? tr("has NaN or Inf") : tr("made NaN or Inf"));
-  if (const auto* finding = board_.at(op)) words << toQt(finding->title);
+  if (const auto* finding = board_.at(op)) words << toQt(finding->sentence);
   if (const auto row = rows_.rowAt(visible); outline().foldable(row) && rows_.folded(row))
     words << (badBelow(row) ? tr("folded, NaN or Inf in it") : tr("folded"));
   if (isKept(visible)) words << tr("does not pass the filter");

@@ -6,6 +6,7 @@
 #include <QSplitter>
 #include <QVBoxLayout>
 
+#include "core/stepping/bad_places.h"
 #include "views/findings/finding_sources.h"
 #include "views/text/line_text.h"
 #include "views/theme/tokens.h"
@@ -64,7 +65,7 @@ void FindingsDock::prepareList() {
               {.isFlat = true, .wraps = true});
   auto* header = list_->header();
   header->setStretchLastSection(false);
-  for (int column : {FindingsModel::what, FindingsModel::line, FindingsModel::numbers})
+  for (int column : {FindingsModel::what, FindingsModel::line})
     header->setSectionResizeMode(column, QHeaderView::Stretch);
   for (int column : {FindingsModel::severity, FindingsModel::action})
     header->setSectionResizeMode(column, QHeaderView::ResizeToContents);
@@ -93,7 +94,7 @@ void FindingsDock::forget() {
 
 void FindingsDock::list() {
   findings_->show(board_.entries(), context_.controller->document(),
-                  [this](const Finding& finding) { return titleOf(finding); });
+                  [this](const Claim& claim) { return titleOf(claim); });
   if (auto* dock = qobject_cast<QDockWidget*>(parentWidget())) {
     const int rows = findings_->rowCount();
     dock->setWindowTitle(rows > 0 ? tr("Findings (%1)").arg(rows) : tr("Findings"));
@@ -101,22 +102,22 @@ void FindingsDock::list() {
   updateEmptyText();
 }
 
-QString FindingsDock::titleOf(const Finding& finding) const {
-  if (finding.command == "walk-to-root") return plainText(walk_->text());
-  if (finding.command == "source") return tr("Show the Line");
-  if (finding.command == "why") return tr("Show Why");
-  if (finding.command == "checks") return tr("Show the Check");
-  return finding.op ? tr("Go to the Op") : QString();
+QString FindingsDock::titleOf(const Claim& claim) const {
+  if (claim.command == "walk-to-root") return plainText(walk_->text());
+  if (claim.command == "source") return tr("Show the Line");
+  if (claim.command == "why") return tr("Show Why");
+  if (claim.command == "checks") return tr("Show the Check");
+  return claim.op ? tr("Go to the Op") : QString();
 }
 
 void FindingsDock::activate(const QModelIndex& row) {
   if (row.model() != findings_) return Panel::activate(row);
-  const auto finding = findings_->finding(row.row());  // a copy: the command may bring others
-  if (finding.op) {
-    Q_EMIT jumpRequested(finding.op);
-    if (finding.value) context_.selection->selectValue(finding.value);
+  const auto claim = findings_->claim(row.row());  // a copy: the command may bring others
+  if (claim.op) {
+    Q_EMIT jumpRequested(claim.op);
+    if (claim.value) context_.selection->selectValue(claim.value);
   }
-  if (!finding.command.empty()) Q_EMIT commandChosen(QString::fromStdString(finding.command));
+  if (!claim.command.empty()) Q_EMIT commandChosen(QString::fromStdString(claim.command));
 }
 
 void FindingsDock::tell() {
@@ -170,8 +171,8 @@ void FindingsDock::ask(ValueId value, bool select) {
 void FindingsDock::show(const NanWalk& walk, const QString& element) {
   const auto& document = context_.controller->document();
   board_.set(QStringLiteral("run"), {});
-  auto found = document ? findingsOf(*document->analysis->document, walk) : std::vector<Finding>();
-  if (!found.empty() && !element.isEmpty()) found.front().numbers.insert(0, element.toStdString() + "; ");
+  auto found = document ? claimsOf(*document->analysis, walk) : std::vector<Claim>();
+  if (!found.empty() && !element.isEmpty()) found.front().sentence += "; " + element.toStdString();
   board_.set(QStringLiteral("walk"), std::move(found));
   model_->show(document, walk, context_.notes, element);
   std::vector<BoundSymbolId> way;

@@ -25,7 +25,7 @@ class FindingsDock : public Panel {
   QString summary() const { return summary_->text(); }
 
  Q_SIGNALS:
-  /// What a person chose to do about a finding, whose op and value are selected: Finding::command.
+  /// What a person chose to do about a finding, whose op and value are selected: Claim::command.
   void commandChosen(const QString& command);
 
  protected:
@@ -43,7 +43,7 @@ class FindingsDock : public Panel {
   void prepareList();
   QWidget* makeWay();
   void list();
-  QString titleOf(const Finding& finding) const;
+  QString titleOf(const Claim& claim) const;
 
   FindingBoard& board_;
   FindingsModel* findings_;

@@ -5,6 +5,7 @@
 
 #include "views/engine/pipeline_engine.h"
 #include "views/stages/stage_plan.h"
+#include "views/text/format.h"
 #include "views/widgets/controls.h"
 #include "views/widgets/dock_tree.h"
 #include "views/widgets/elided_label.h"
@@ -81,16 +82,12 @@ void StageCheckDock::check() {
     return [this, cut, found = std::move(found)]() mutable {
       if (cut_ != cut) return;
       checking_ = false;
-      const auto equal = found.count(StageVerdict::equal), close = found.count(StageVerdict::close),
-                 wrong = found.count(StageVerdict::differs);
-      auto text = wrong == 0
-                      ? tr("\u2713 %1 stages give what the whole model gives: %2 of %3 tensors bit for bit")
-                            .arg(cut->stages())
-                            .arg(equal)
-                            .arg(found.rows.size())
-                      : tr("\u2717 %1 of %2 tensors DIFFER from the whole model's").arg(wrong).arg(found.rows.size());
-      if (close > 0) text += tr(", %1 within the tolerance").arg(close);
-      summary_->setText(text + QLatin1Char('.'));
+      const auto decision = decide(found);
+      const bool passes = decision.verdict == Verdict::pass;
+      summary_->setText(passes ? tr("\u2713 %1 stages give what the whole model gives: %2")
+                                     .arg(cut->stages())
+                                     .arg(toQt(found.notes.front()))
+                               : QStringLiteral("\u2717 ") + toQt(decision.reason));
       model_->show(context_.controller->document(), std::move(found));
       Q_EMIT changed();
     };

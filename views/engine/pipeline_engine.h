@@ -12,8 +12,8 @@ class PipelineEngine {
  public:
   virtual ~PipelineEngine() = default;
   virtual OpCosts measuredCosts(const std::shared_ptr<const Analysis>&, const Progress&) = 0;
-  virtual StageCheck checkStages(const std::shared_ptr<const Analysis>& whole, const PipelineSplit& split,
-                                 const Progress&) = 0;
+  virtual Report checkStages(const std::shared_ptr<const Analysis>& whole, const PipelineSplit& split,
+                             const Progress&) = 0;
   virtual void writeStages(const std::shared_ptr<const Analysis>& whole, const PipelineSplit& split,
                            const std::vector<std::string>& notes, const std::string& folder, const Progress&) = 0;
   /// As completeTypes(): for printed traces without types, before they can be cut.

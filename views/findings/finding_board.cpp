@@ -17,7 +17,7 @@ FindingBoard::FindingBoard(DocumentController& controller) : QObject(&controller
   });
 }
 
-void FindingBoard::set(const QString& source, std::vector<Finding> findings) {
+void FindingBoard::set(const QString& source, std::vector<Claim> findings) {
   if (findings.empty() && !bySource_.contains(source)) return;
   if (findings.empty()) bySource_.remove(source);
   else bySource_[source] = std::move(findings);
@@ -27,7 +27,7 @@ void FindingBoard::set(const QString& source, std::vector<Finding> findings) {
 
 void FindingBoard::index() {
   byOp_.clear();
-  const auto add = [this](BoundSymbolId op, const Finding& finding) {
+  const auto add = [this](BoundSymbolId op, const Claim& finding) {
     if (!op) return;
     auto& known = byOp_[op.index];
     if (!known || known->severity < finding.severity) known = &finding;
@@ -43,7 +43,7 @@ std::vector<FindingBoard::Entry> FindingBoard::entries() const {
   std::vector<Entry> all;
   for (auto source = bySource_.begin(); source != bySource_.end(); ++source)
     for (const auto& finding : source.value()) all.push_back({source.key(), finding});
-  std::ranges::stable_sort(all, [](const Entry& a, const Entry& b) { return a.finding.severity > b.finding.severity; });
+  std::ranges::stable_sort(all, [](const Entry& a, const Entry& b) { return a.claim.severity > b.claim.severity; });
   return all;
 }
 

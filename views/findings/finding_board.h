@@ -5,7 +5,7 @@
 #include <QString>
 #include <vector>
 
-#include "core/questions/finding.h"
+#include "core/judge/claim.h"
 #include "views/session/document_controller.h"
 
 namespace retrograd::views {
@@ -20,17 +20,17 @@ class FindingBoard : public QObject {
   static FindingBoard& of(DocumentController& controller);
 
   /// In place of what the source had brought; without findings it has none any more.
-  void set(const QString& source, std::vector<Finding> findings);
+  void set(const QString& source, std::vector<Claim> findings);
 
   struct Entry {
     QString source;
-    Finding finding;
+    Claim claim;
   };
   /// By severity, then by source in the order of the alphabet, then as it was brought.
   std::vector<Entry> entries() const;
   bool has(const QString& source) const { return bySource_.contains(source); }
   /// The most severe finding that this op is marked with; null for none.
-  const Finding* at(BoundSymbolId op) const { return op ? byOp_.value(op.index) : nullptr; }
+  const Claim* at(BoundSymbolId op) const { return op ? byOp_.value(op.index) : nullptr; }
 
  Q_SIGNALS:
   void changed();
@@ -39,8 +39,8 @@ class FindingBoard : public QObject {
   explicit FindingBoard(DocumentController& controller);
   void index();
 
-  QMap<QString, std::vector<Finding>> bySource_;
-  QHash<int, const Finding*> byOp_;  ///< into bySource_
+  QMap<QString, std::vector<Claim>> bySource_;
+  QHash<int, const Claim*> byOp_;  ///< into bySource_
 };
 
 }  // namespace retrograd::views

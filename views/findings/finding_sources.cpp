@@ -2,39 +2,16 @@
 
 #include <fmt/format.h>
 
+#include "core/questions/finding.h"
+#include "core/stepping/bad_places.h"
+#include "core/trace/source.h"
+
 namespace retrograd::views {
 namespace {
 
 const QString ofRun = QStringLiteral("run"), ofWalk = QStringLiteral("walk"), ofGradients = QStringLiteral("gradients"),
               ofLayers = QStringLiteral("layers"), ofStep = QStringLiteral("step");
 constexpr int pause = 200;  // ms
-
-/// "3 NaN, 1 Inf of 8".
-std::string countsOf(const TensorStatistics& statistics) {
-  std::string text;
-  if (statistics.nan) text += fmt::format("{} NaN", statistics.nan);
-  if (statistics.inf) text += fmt::format("{}{} Inf", text.empty() ? "" : ", ", statistics.inf);
-  return fmt::format("{} of {}", text.empty() ? "0" : text, statistics.elements);
-}
-
-std::string callOf(const Document& document, BoundSymbolId op) {
-  return fmt::format("#{} {}", op.index, document.symbol(op).name);
-}
-
-Finding rootFinding(const Document& document, BoundSymbolId op, ValueId value, const TensorStatistics& statistics,
-                    const std::string& explanation) {
-  Finding finding;
-  finding.severity = Finding::Severity::error;
-  const char* what = statistics.nan ? "NaN" : "Inf";
-  finding.title = op ? fmt::format("{} begins at {}", what, callOf(document, op))
-                     : fmt::format("{} comes in with {}", what, document.displayName(value));
-  finding.numbers = countsOf(statistics);
-  if (!explanation.empty()) finding.numbers += ": " + explanation;
-  finding.op = op;
-  finding.value = value;
-  if (op) finding.command = "source";
-  return finding;
-}
 
 }  // namespace
 
@@ -66,17 +43,17 @@ void FindingSources::lookAtRun() {
   const auto op = first ? first : stopped.empty() ? BoundSymbolId() : *stopped.begin();
   if (!open || !op || board_.has(ofWalk)) return board_.set(ofRun, {});
   const auto& document = *open->analysis->document;
-  Finding finding;
-  finding.severity = Finding::Severity::error;
-  finding.title = fmt::format("NaN or Inf first made by {}", callOf(document, op));
-  finding.op = op;
+  Claim claim{.by = Producer::health,
+              .kind = "not-finite",
+              .sentence = "NaN or Inf is first made by " + placeOfOp(document, op),
+              .op = op,
+              .command = "walk-to-root"};
   for (auto value : document.outputs(op))
-    if (const auto* s = value ? numbers.statistics(value) : nullptr; s && s->nan + s->inf > 0 && !finding.value) {
-      finding.value = value;
-      finding.numbers = countsOf(*s);
+    if (const auto* s = value ? numbers.statistics(value) : nullptr; s && s->nan + s->inf > 0 && !claim.value) {
+      claim.value = value;
+      claim.sentence += ": " + badCounts(*s);
     }
-  finding.command = "walk-to-root";
-  board_.set(ofRun, {finding});
+  board_.set(ofRun, {claim});
 }
 
 void FindingSources::lookAtGradients() {
@@ -118,56 +95,47 @@ void FindingSources::lookAtStep() {
   context_.controller->questions().ask(this, ofStep, tr("Second opinion on the step"), judge);
 }
 
-std::vector<Finding> findingsOf(const Document& document, const NanWalk& walk) {
-  std::vector<Finding> findings;
-  if (walk.path.empty()) return findings;
-  const auto& last = walk.path.back();
-  findings.push_back(rootFinding(document, walk.root, last.value, last.statistics, walk.explanation));
-  for (const auto& root : walk.otherRoots)
-    findings.push_back(rootFinding(document, root.op, root.value, root.statistics, root.explanation));
-  return findings;
-}
-
-std::vector<Finding> findingsOf(const GradientCheck& check, const std::string& range, BoundSymbolId first) {
-  std::vector<Finding> findings;
-  const auto add = [&](Finding::Severity severity, std::string title, std::string numbers) {
-    Finding finding;
-    finding.severity = severity;
-    finding.title = std::move(title);
-    finding.numbers = std::move(numbers);
-    finding.op = first;
-    finding.command = "checks";
-    findings.push_back(std::move(finding));
+std::vector<Claim> findingsOf(const GradientCheck& check, const std::string& range, BoundSymbolId first) {
+  std::vector<Claim> claims;
+  const auto add = [&](Severity severity, const char* kind, std::string sentence) {
+    claims.push_back({.by = Producer::derivative,
+                      .severity = severity,
+                      .kind = kind,
+                      .sentence = std::move(sentence),
+                      .op = first,
+                      .command = "checks"});
   };
   for (const auto& row : check.rows)
     if (row.note.empty() &&
         (row.finiteDifferences > GradientCheck::finiteTolerance || row.libTorch > GradientCheck::libTorchTolerance))
-      add(Finding::Severity::error, fmt::format("the gradient of {} is wrong, or not smooth there", row.input),
-          fmt::format("finite differences {:.3g}, LibTorch {:.3g}", row.finiteDifferences, row.libTorch));
+      add(Severity::fault, "gradient-wrong",
+          fmt::format("the gradient of {} is wrong, or not smooth there: finite differences {:.3g}, LibTorch {:.3g}",
+                      row.input, row.finiteDifferences, row.libTorch));
   for (const auto& lost : check.lostBackwards)
-    add(Finding::Severity::warning, fmt::format("the file lacks the backward that PyTorch runs for {}", lost), {});
-  if (findings.empty() && check.passed && !check.rows.empty())
-    add(Finding::Severity::note, fmt::format("the gradient of {} is right", range), {});
-  return findings;
+    add(Severity::suspicion, "backward-lost",
+        fmt::format("the file lacks the backward that PyTorch runs for {}", lost));
+  if (claims.empty() && check.passed && !check.rows.empty())
+    add(Severity::note, "gradient-right", fmt::format("the gradient of {} is right", range));
+  return claims;
 }
 
-std::vector<Finding> findingsOf(const Document& document, const RunComparison& comparison, const std::string& other) {
-  Finding finding;
+std::vector<Claim> findingsOf(const Document& document, const RunComparison& comparison, const std::string& other) {
+  Claim claim{.by = Producer::run, .severity = Severity::note, .kind = "runs-agree"};
   if (comparison.firstDivergence) {
     const auto& row = comparison.rows[*comparison.firstDivergence];
-    finding.severity = Finding::Severity::warning;
-    finding.title = fmt::format("differs from {} first at {}", other, document.displayName(row.valueA));
-    finding.numbers = row.note.empty()
-                          ? fmt::format("relative {:.3g}, norms {:.3g} and {:.3g}", row.relative, row.normA, row.normB)
-                          : row.note;
-    finding.op = row.opA;
-    finding.value = row.valueA;
+    claim.severity = Severity::suspicion;
+    claim.kind = "runs-differ";
+    claim.sentence =
+        fmt::format("differs from {} first at {}: ", other, document.displayName(row.valueA)) +
+        (row.note.empty() ? fmt::format("relative {:.3g}, norms {:.3g} and {:.3g}", row.relative, row.normA, row.normB)
+                          : row.note);
+    claim.op = row.opA;
+    claim.value = row.valueA;
   } else {
-    finding.severity = Finding::Severity::note;
-    finding.title = fmt::format("agrees with {} in {} values", other, comparison.rows.size());
-    finding.numbers = fmt::format("largest relative difference {:.3g}", comparison.largest);
+    claim.sentence = fmt::format("agrees with {} in {} values: largest relative difference {:.3g}", other,
+                                 comparison.rows.size(), comparison.largest);
   }
-  return {finding};
+  return {claim};
 }
 
 }  // namespace retrograd::views

@@ -2,7 +2,6 @@
 #include <QObject>
 #include <QTimer>
 
-#include "core/questions/nan_walk.h"
 #include "core/torch/experiments/compare_runs.h"
 #include "core/torch/experiments/grad_check.h"
 #include "views/engine/pool_job.h"
@@ -32,12 +31,10 @@ class FindingSources : public QObject {
   QTimer soon_;                             ///< a run changes its numbers thirty times a second
 };
 
-/// The roots that a walk leads to: of the value asked for, and the others.
-std::vector<Finding> findingsOf(const Document& document, const NanWalk& walk);
 /// What a gradient check says of a range of ops, as `range` names it: each gradient that is wrong, each backward that
 /// the file lacks, or that all is right.
-std::vector<Finding> findingsOf(const GradientCheck& check, const std::string& range, BoundSymbolId first);
+std::vector<Claim> findingsOf(const GradientCheck& check, const std::string& range, BoundSymbolId first);
 /// Where two runs diverge first; that they agree where they do. `other`: what it was compared with, for people.
-std::vector<Finding> findingsOf(const Document& document, const RunComparison& comparison, const std::string& other);
+std::vector<Claim> findingsOf(const Document& document, const RunComparison& comparison, const std::string& other);
 
 }  // namespace retrograd::views

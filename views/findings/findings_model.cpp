@@ -3,6 +3,8 @@
 #include <QFont>
 #include <array>
 
+#include "core/judge/report.h"
+#include "core/trace/source.h"
 #include "views/models/tree_model.h"
 #include "views/text/format.h"
 
@@ -10,15 +12,18 @@ namespace retrograd::views {
 namespace {
 
 constexpr std::array<TableColumn, FindingsModel::columns> findingColumns{
-    {{"Severity"}, {"Finding"}, {"Line"}, {"Numbers"}, {"Action"}}};
+    {{"Severity"}, {"Finding"}, {"Line"}, {"Action"}}};
 
-QString severityText(Finding::Severity severity) {
-  switch (severity) {
-    case Finding::Severity::note: return tr("note");
-    case Finding::Severity::warning: return tr("\u26a0 warning");
-    case Finding::Severity::error: return tr("\u2717 error");
-  }
-  return {};
+QString severityText(Severity severity) {
+  const auto word = toQt(std::string(name(severity)));
+  if (severity == Severity::fault) return QStringLiteral("\u2717 ") + word;
+  return severity == Severity::suspicion ? QStringLiteral("\u26a0 ") + word : word;
+}
+
+/// The line has a column of its own.
+QString sentenceOf(Claim claim) {
+  claim.line.clear();
+  return toQt(textOf(claim));
 }
 
 }  // namespace
@@ -26,14 +31,15 @@ QString severityText(Finding::Severity severity) {
 FindingsModel::FindingsModel(QObject* parent) : TableModel(findingColumns, parent) {}
 
 void FindingsModel::show(std::vector<FindingBoard::Entry> entries, const std::shared_ptr<const OpenDocument>& document,
-                         const std::function<QString(const Finding&)>& titleOf) {
+                         const std::function<QString(const Claim&)>& titleOf) {
   beginResetModel();
   rows_.clear();
   for (auto& entry : entries) {
-    auto& finding = entry.finding;
-    const auto line = document ? toQt(pythonLine(*document->analysis->document, finding.op)) : QString();
-    const auto title = titleOf(finding);
-    rows_.push_back({std::move(finding), line, title});
+    auto& claim = entry.claim;
+    auto line = claim.line;
+    if (line.empty() && document && claim.op) line = pythonLine(*document->analysis->document, claim.op);
+    const auto title = titleOf(claim);
+    rows_.push_back({std::move(claim), toQt(line), title});
   }
   endResetModel();
 }
@@ -43,10 +49,9 @@ QVariant FindingsModel::data(const QModelIndex& index, int role) const {
   const auto& row = rows_[index.row()];
   const auto text = [&](int column) {
     switch (column) {
-      case severity: return severityText(row.finding.severity);
-      case what: return toQt(row.finding.title);
+      case severity: return severityText(row.claim.severity);
+      case what: return sentenceOf(row.claim);
       case line: return row.line;
-      case numbers: return toQt(row.finding.numbers);
       default: return row.action;
     }
   };
@@ -66,8 +71,8 @@ QVariant FindingsModel::data(const QModelIndex& index, int role) const {
       return font;
     }
     case Qt::TextAlignmentRole: return QVariant(Qt::AlignLeft | Qt::AlignTop);  // of a row of several lines
-    case opRole: return row.finding.op.index;
-    case valueRole: return row.finding.value.index;
+    case opRole: return row.claim.op.index;
+    case valueRole: return row.claim.value.index;
     default: return {};
   }
 }

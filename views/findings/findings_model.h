@@ -4,19 +4,19 @@
 
 namespace retrograd::views {
 
-/// All findings of a document, a row each: how severe, what, its line of Python, its numbers, and what to do next.
+/// All findings of a document, a row each: how severe, the sentence, its line of Python, and what to do next.
 class FindingsModel : public TableModel {
   Q_OBJECT
 
  public:
-  enum Column { severity, what, line, numbers, action, columns };
+  enum Column { severity, what, line, action, columns };
 
   explicit FindingsModel(QObject* parent = nullptr);
 
-  /// `titleOf`: how a command of a finding reads.
+  /// `titleOf`: how a command of a claim reads.
   void show(std::vector<FindingBoard::Entry> entries, const std::shared_ptr<const OpenDocument>& document,
-            const std::function<QString(const Finding&)>& titleOf);
-  const Finding& finding(int row) const { return rows_[row].finding; }
+            const std::function<QString(const Claim&)>& titleOf);
+  const Claim& claim(int row) const { return rows_[row].claim; }
 
   /// opRole, valueRole: where the finding is.
   QVariant data(const QModelIndex& index, int role) const override;
@@ -24,7 +24,7 @@ class FindingsModel : public TableModel {
  private:
   std::size_t rows() const override { return rows_.size(); }
   struct Row {
-    Finding finding;
+    Claim claim;
     QString line, action;
   };
   std::vector<Row> rows_;

@@ -298,9 +298,8 @@ void JobDock::ask(const Choice& choice) {
     auto opinion = askSecondOpinion(*log, request, progress);
     opinion.imported.clear();
     std::vector<BoundSymbolId> places;
-    places.reserve(opinion.findings.size());
-    for (const auto& finding : opinion.findings)
-      places.push_back(choice.isOpen ? derivedOp(*context.document.analysis, finding) : BoundSymbolId());
+    for (const auto& place : opinion.places)
+      places.push_back(choice.isOpen ? derivedOp(*context.document.analysis, place) : BoundSymbolId());
     return [this, opinion = std::move(opinion), places = std::move(places)] {
       say(verdictText(opinion));
       findings_->show(opinion, places);

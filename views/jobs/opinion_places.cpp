@@ -9,13 +9,12 @@
 namespace retrograd::views {
 namespace {
 
-/// The gradient that a finding is about; none where the model has no input of that name.
-ValueId gradientIn(const Analysis& analysis, const BackwardFinding& finding) {
+/// The gradient that a claim is about; none where the model has no input of that name.
+ValueId gradientIn(const Analysis& analysis, const BackwardPlace& place) {
   const auto& inputs = analysis.computation().inputs;
-  const auto graphName = finding.gradient.substr(0, finding.gradient.find(' '));
   const auto isIt = [&](const InputSpec& input) {
-    return (!finding.input.empty() && (input.target == finding.input || input.name == finding.input)) ||
-           input.name == graphName;
+    return (!place.input.empty() && (input.target == place.input || input.name == place.input)) ||
+           input.name == place.gradientOf;
   };
   const auto found = std::ranges::find_if(inputs, isIt);
   return found == inputs.end() ? ValueId() : gradientOf(analysis, found->value);
@@ -34,21 +33,21 @@ std::vector<BoundSymbolId> opsBehind(const Analysis& analysis, ValueId value) {
   return ops;
 }
 
-bool isOfLine(const Document& document, BoundSymbolId op, const BackwardFinding& finding) {
+bool isOfLine(const Document& document, BoundSymbolId op, const BackwardPlace& place) {
   const auto* frame = shownFrame(sourceOf(document, op));
-  return frame != nullptr && frame->line == finding.sourceLine && frame->file == finding.file;
+  return frame != nullptr && frame->line == place.sourceLine && frame->file == place.file;
 }
 
 }  // namespace
 
-BoundSymbolId derivedOp(const Analysis& analysis, const BackwardFinding& finding) {
-  const auto gradient = gradientIn(analysis, finding);
+BoundSymbolId derivedOp(const Analysis& analysis, const BackwardPlace& place) {
+  const auto gradient = gradientIn(analysis, place);
   auto ops = gradient ? opsBehind(analysis, gradient)
                       : std::vector<BoundSymbolId>(analysis.backward.ops.rbegin(), analysis.backward.ops.rend());
   const auto maker = gradient && !ops.empty() ? ops.front() : BoundSymbolId();
-  std::erase_if(ops, [&](BoundSymbolId op) { return !isOfLine(*analysis.document, op, finding); });
+  std::erase_if(ops, [&](BoundSymbolId op) { return !isOfLine(*analysis.document, op, place); });
   const auto same =
-      std::ranges::find_if(ops, [&](BoundSymbolId op) { return analysis.document->opName(op) == finding.target; });
+      std::ranges::find_if(ops, [&](BoundSymbolId op) { return analysis.document->opName(op) == place.target; });
   if (same != ops.end()) return *same;
   return ops.empty() ? maker : ops.front();
 }

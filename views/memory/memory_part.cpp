@@ -28,31 +28,28 @@ void askForSnapshot(MainWindow& window, const QString& title, const std::functio
   chooseFile(&window, title, {}, tr("Memory snapshots (%1);;All files (*)").arg(snapshots), &window, then);
 }
 
-Finding::Severity severityOf(MemoryFinding::Kind kind) {
+Severity severityOf(MemoryFinding::Kind kind) {
   using Kind = MemoryFinding::Kind;
   switch (kind) {
     case Kind::leak:
     case Kind::growth:
-    case Kind::fragmentation: return Finding::Severity::warning;
-    default: return Finding::Severity::note;
+    case Kind::fragmentation: return Severity::suspicion;
+    default: return Severity::note;
   }
 }
 
 /// Those of the snapshot in the panel Findings, where a document is open.
 void showFindings(MainWindow& window, const OpenMemory& memory) {
   auto& board = FindingBoard::of(*window.context().controller);
-  std::vector<Finding> findings;
+  std::vector<Claim> claims;
   const auto& recorded = memory.shown().recorded;
   if (recorded && window.context().controller->document())
-    for (const auto& found : recorded->findings) {
-      Finding finding;
-      finding.severity = severityOf(found.kind);
-      finding.title = found.text;
-      finding.numbers = bytesText(static_cast<std::int64_t>(found.bytes)).toStdString();
-      finding.command = "recorded-memory";
-      findings.push_back(std::move(finding));
-    }
-  board.set(QStringLiteral("memory"), std::move(findings));
+    for (const auto& found : recorded->findings)
+      claims.push_back({.severity = severityOf(found.kind),
+                        .kind = std::string(name(found.kind)),
+                        .sentence = found.text,
+                        .command = "recorded-memory"});
+  board.set(QStringLiteral("memory"), std::move(claims));
 }
 
 /// Without a document the panel has the window to itself.

@@ -2,9 +2,9 @@
 
 #include <map>
 
-#include "core/questions/finding.h"
 #include "core/split/op_cost.h"
 #include "core/stepping/bad_places.h"
+#include "core/trace/source.h"
 #include "views/session/selection.h"
 #include "views/text/elements.h"
 #include "views/text/format.h"

@@ -1,8 +1,8 @@
 #include "views/models/stage_check_model.h"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "core/derivation/gradient_of.h"
 #include "views/models/tree_model.h"
@@ -18,40 +18,43 @@ constexpr std::array<TableColumn, StageCheckModel::columns> checkColumns{
      {"Difference", "Largest difference of an element", true},
      {"Relative", "That, over the largest element of the tensor in the whole model", true}}};
 
-using Of = StageCheckRow::Of;
+QString whatOf(const Claim& claim) {
+  if (claim.kind == parameterGradient) return tr("parameter gradient");
+  if (claim.kind == inputGradient) return tr("input gradient");
+  return claim.kind == stageOutput ? tr("output") : tr("what is left in it");
+}
+
+QString verdictText(const Claim& claim) {
+  if (!claim.good()) return tr("\u2717 %1").arg(toQt(textOf(*claim.measure)));
+  return claim.measure->isExact() ? tr("\u2713 equal, bit for bit") : tr("\u2713 equal, within the tolerance");
+}
+
+double relativeOf(const Measure& measure) {
+  if (measure.deviation == 0) return 0;
+  return measure.scale > 0 ? measure.deviation / measure.scale : std::numeric_limits<double>::infinity();
+}
 
 }  // namespace
 
 StageCheckModel::StageCheckModel(QObject* parent) : TableModel(checkColumns, parent) {}
 
-void StageCheckModel::show(std::shared_ptr<const OpenDocument> document, StageCheck check) {
+void StageCheckModel::show(std::shared_ptr<const OpenDocument> document, Report report) {
   beginResetModel();
   document_ = std::move(document);
-  check_ = std::move(check);
-  std::ranges::stable_sort(check_.rows,
-                           [](const StageCheckRow& a, const StageCheckRow& b) { return a.verdict > b.verdict; });
+  claims_ = std::move(report.claims);
   targets_.clear();
-  for (const auto& row : check_.rows) targets_.push_back(target(row));
+  for (const auto& claim : claims_) targets_.push_back(target(claim));
   endResetModel();
 }
 
-ValueId StageCheckModel::target(const StageCheckRow& row) const {
-  if (!row.value) return {};
-  const bool gradient = row.of == Of::parameter || row.of == Of::input;
-  return gradient ? gradientOf(*document_->analysis, row.value) : row.value;
-}
-
-QString StageCheckModel::verdictText(const StageCheckRow& row) const {
-  switch (row.verdict) {
-    case StageVerdict::equal: return tr("\u2713 equal, bit for bit");
-    case StageVerdict::close: return tr("\u2713 equal, within the tolerance");
-    default: return row.reason.empty() ? tr("\u2717 DIFFERS") : tr("\u2717 DIFFERS: %1").arg(toQt(row.reason));
-  }
+ValueId StageCheckModel::target(const Claim& claim) const {
+  const bool gradient = claim.kind == parameterGradient || claim.kind == inputGradient;
+  return claim.value && gradient ? gradientOf(*document_->analysis, claim.value) : claim.value;
 }
 
 QVariant StageCheckModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid()) return {};
-  const auto& row = check_.rows[index.row()];
+  const auto& claim = claims_[index.row()];
   const auto target = targets_[index.row()];
   const auto figure = [](double number) {
     return number == 0          ? QStringLiteral("0")
@@ -65,24 +68,21 @@ QVariant StageCheckModel::data(const QModelIndex& index, int role) const {
     case valueRole: return target ? QVariant(static_cast<int>(target.index)) : QVariant();
     case sortRole:
       return index.column() < difference    ? QVariant()
-             : index.column() == difference ? QVariant(row.difference)
-                                            : QVariant(row.relative);
+             : index.column() == difference ? QVariant(claim.measure->deviation)
+                                            : QVariant(relativeOf(*claim.measure));
     case Qt::TextAlignmentRole: return alignmentOf(index.column());
     case Qt::ToolTipRole:
-      if (index.column() != verdict || row.verdict == StageVerdict::equal) return {};
-      return tr("The tensor's tolerance is %1.").arg(numberText(row.tolerance));
+      if (index.column() != verdict || claim.measure->isExact()) return {};
+      return tr("The tensor's tolerance is %1.").arg(numberText(claim.measure->tolerance));
     case Qt::DisplayRole: break;
     default: return {};
   }
   switch (index.column()) {
-    case name: return row.of == Of::output ? tr("output %1").arg(toQt(row.name)) : toQt(row.name);
-    case what:
-      if (row.of == Of::parameter) return tr("parameter gradient");
-      if (row.of == Of::input) return tr("input gradient");
-      return row.of == Of::output ? tr("output") : tr("what is left in it");
-    case verdict: return verdictText(row);
-    case difference: return figure(row.difference);
-    default: return figure(row.relative);
+    case name: return toQt(claim.subject);
+    case what: return whatOf(claim);
+    case verdict: return verdictText(claim);
+    case difference: return figure(claim.measure->deviation);
+    default: return figure(relativeOf(*claim.measure));
   }
 }
 

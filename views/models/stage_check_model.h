@@ -16,20 +16,19 @@ class StageCheckModel : public TableModel {
   explicit StageCheckModel(QObject* parent = nullptr);
 
   void clear() { show(nullptr, {}); }
-  void show(std::shared_ptr<const OpenDocument> document, StageCheck check);
-  const StageCheck& check() const { return check_; }
+  /// Claims as compareStages() makes them.
+  void show(std::shared_ptr<const OpenDocument> document, Report report);
 
   QVariant data(const QModelIndex& index, int role) const override;
   QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
  private:
-  std::size_t rows() const override { return check_.rows.size(); }
+  std::size_t rows() const override { return claims_.size(); }
   /// The value that a row leads to; none where it leads nowhere.
-  ValueId target(const StageCheckRow& row) const;
-  QString verdictText(const StageCheckRow& row) const;
+  ValueId target(const Claim& claim) const;
 
   std::shared_ptr<const OpenDocument> document_;
-  StageCheck check_;
+  std::vector<Claim> claims_;
   std::vector<ValueId> targets_;
 };
 

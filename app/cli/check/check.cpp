@@ -18,7 +18,7 @@
 namespace retrograd::cli {
 namespace {
 
-CheckReport checkOne(const Checks& checks, const std::string& file, const Progress& progress) {
+Report checkOne(const Checks& checks, const std::string& file, const Progress& progress) {
   try {
     auto options = checks.check;
     options.filled = readFill(checks.fill);
@@ -32,16 +32,9 @@ CheckReport checkOne(const Checks& checks, const std::string& file, const Progre
     }
     return checkModel(path, options, progress);
   } catch (const Error& error) {
-    const bool isOnly = checks.files.size() == 1;
-    if (error.code() == ErrorCode::cancelled ||
-        (isOnly && (error.code() == ErrorCode::badInput || error.code() == ErrorCode::badUse)))
-      throw;
-    CheckReport report;
-    report.name = file;
-    report.status = error.code() == ErrorCode::badInput || error.code() == ErrorCode::badUse ? CheckStatus::skip
-                                                                                             : CheckStatus::error;
-    report.reason = error.what();
-    return report;
+    const bool isRefused = error.code() == ErrorCode::badInput || error.code() == ErrorCode::badUse;
+    if (error.code() == ErrorCode::cancelled || (checks.files.size() == 1 && isRefused)) throw;
+    return isRefused ? reportOfRefusal(file, error.what()) : reportOfError(file, error.what());
   }
 }
 
@@ -51,7 +44,7 @@ int checkEach(const Checks& checks, const Progress& progress) {
     requireFile(inputFile(file));
     if (isRecording(file)) badUse("is a recording: check each of these alone", file);
   }
-  std::vector<CheckReport> reports;
+  std::vector<Report> reports;
   for (const auto& file : checks.files) {
     reports.push_back(checkOne(checks, file, progress));
     checks.print(reports.back());
@@ -63,7 +56,7 @@ int checkAll(const Checks& checks, const Progress& progress) {
   if (checks.check.device)
     requireDriver(*checks.check.device);  // the cases run in a process that is still to be forked
   return checks.conclude(
-      checkSuite(checks.cases(), checks.run, [&](const CheckReport& report) { checks.print(report); }, progress));
+      checkSuite(checks.cases(), checks.run, [&](const Report& report) { checks.print(report); }, progress));
 }
 
 Run setUpCheck(Parser parser) {

@@ -7,7 +7,7 @@
 
 #include "app/cli/parsing/command.h"
 #include "app/cli/parsing/options.h"
-#include "app/cli/parsing/terminal.h"
+#include "app/cli/parsing/report.h"
 #include "core/formats/recording/recording.h"
 #include "core/torch/steps/step_report.h"
 #include "core/trace/print/json.h"
@@ -16,24 +16,6 @@ namespace retrograd::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Style styleOf(Severity severity) {
-  return severity == Severity::fault ? Style::bad : severity == Severity::suspicion ? Style::warning : Style::good;
-}
-
-Style styleOf(Verdict verdict) {
-  return verdict == Verdict::pass ? Style::good : verdict == Verdict::fail ? Style::bad : Style::warning;
-}
-
-void printText(const Report& report, const Decision& decision) {
-  fmt::print("{}  {}  {}\n", styled(stdout, styleOf(decision.verdict), std::string(name(decision.verdict))),
-             report.subject, decision.verdict == Verdict::pass ? coverageText(report) : decision.reason);
-  for (const auto& line : detailLines(report)) {
-    const auto colon = line.severity >= Severity::suspicion ? line.text.find(':') : 0;
-    fmt::print("      {}{}\n", colon > 0 ? styled(stdout, styleOf(line.severity), line.text.substr(0, colon)) : "",
-               line.text.substr(colon));
-  }
-}
 
 /// Ops that nobody can run: "c10d.allreduce_.default (2 times)".
 std::vector<std::string> namesNotRun(const Document& document, const ReplayResult& result) {
@@ -84,13 +66,12 @@ int checkRecording(const std::string& path, const RecordingChecks& checks, const
   const auto judged = runStep(open(path, {}, progress), progress);
   const auto report = reportOf(judged, good ? &*good : nullptr);
   const auto decision = decide(report, checks.strict);
-  clearProgress();
   if (checks.format == "json") {
     auto json = toJson(report, decision);
     json["details"] = detailsOf(judged);
     fmt::print("{}\n", dumpJson(json, 2));
-  } else if (!terminal().quiet || decision.verdict != Verdict::pass) {
-    printText(report, decision);
+  } else {
+    printReport(report, decision);
   }
   return exitCode(decision.verdict);
 }

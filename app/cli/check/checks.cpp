@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "app/cli/parsing/output.h"
+#include "app/cli/parsing/report.h"
 #include "app/cli/parsing/terminal.h"
 #include "core/trace/print/json.h"
 
@@ -57,36 +58,23 @@ std::vector<SuiteCase> Checks::cases() const {
   return found;
 }
 
-void Checks::print(const CheckReport& report) const {
-  const bool passed = report.status == CheckStatus::pass;
-  if (format != "text" || (terminal().quiet && passed)) return;
-  clearProgress();
-  auto line = reportLine(report);
-  if (const auto end = line.find(' '); end != std::string::npos)
-    line = styled(stdout,
-                  passed                               ? Style::good
-                  : report.status == CheckStatus::skip ? Style::warning
-                                                       : Style::bad,
-                  line.substr(0, end)) +
-           line.substr(end);
-  fmt::print("{}\n", line);
-  for (const auto& detail : reportDetails(report, !suite.empty())) fmt::print("       {}\n", detail);
-  flushOutput();
+void Checks::print(const Report& report) const {
+  if (format == "text") printReport(report, decide(report), !suite.empty());
 }
 
-int Checks::conclude(const std::vector<CheckReport>& reports) const {
+int Checks::conclude(const std::vector<Report>& reports) const {
   auto json = nlohmann::ordered_json::array();
-  bool failed = false, skipped = false;
+  std::vector<Verdict> verdicts;
   for (const auto& one : reports) {
-    json.push_back(toJson(one));
-    failed |= one.status == CheckStatus::fail || one.status == CheckStatus::error;
-    skipped |= one.status == CheckStatus::skip;
+    const auto decision = decide(one);
+    verdicts.push_back(decision.verdict);
+    json.push_back(toJson(one, decision));
   }
   if (!report.empty()) writeText(report, dumpJson(json, 1) + "\n");
   if (format == "json") fmt::print("{}\n", dumpJson(json, 1));
-  else if (!terminal().quiet) fmt::print("{}\n", summary(reports));
-  if (failed) return checkFailed;
-  return skipped && !allowSkips ? badInputOrUse : allWell;  // what could not be checked does not pass
+  else if (!terminal().quiet) fmt::print("{}\n", summary(verdicts));
+  if (allowSkips) std::erase(verdicts, Verdict::notPossible);
+  return worstExitCode(verdicts);
 }
 
 }  // namespace retrograd::cli

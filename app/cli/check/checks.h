@@ -23,10 +23,10 @@ struct Checks {
   /// The cases of the suite, with the options that were given for all of them. Throws Error(badUse) for a reference,
   /// which each case has of its own.
   std::vector<SuiteCase> cases() const;
-  /// Prints a line for each report as it comes, where text is asked for.
-  void print(const CheckReport& report) const;
+  /// Prints each report as it comes, where text is asked for.
+  void print(const Report& report) const;
   /// Prints and writes all that was found; the exit code that follows from it.
-  int conclude(const std::vector<CheckReport>& reports) const;
+  int conclude(const std::vector<Report>& reports) const;
 };
 
 }  // namespace retrograd::cli

@@ -17,16 +17,12 @@ struct PipelineChecks : Checks {
 };
 
 /// In a suite a model that cannot be cut as asked is left out, with the reason.
-CheckReport checkCase(const CutRequest& request, const SuiteCase& one) {
+Report checkCase(const CutRequest& request, const SuiteCase& one) {
   try {
     return checkPipeline(one.model, request, one.options);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::badUse) throw;
-    CheckReport report;
-    report.name = one.model;
-    report.status = CheckStatus::skip;
-    report.reason = error.what();
-    return report;
+    return reportOfRefusal(one.model, error.what());
   }
 }
 
@@ -34,18 +30,18 @@ int checkAll(const PipelineChecks& checks, const Progress& progress) {
   auto options = checks.run;
   options.check = [&](const SuiteCase& one) { return checkCase(checks.request, one); };
   return checks.conclude(
-      checkSuite(checks.cases(), options, [&](const CheckReport& report) { checks.print(report); }, progress));
+      checkSuite(checks.cases(), options, [&](const Report& report) { checks.print(report); }, progress));
 }
 
 int checkEach(const PipelineChecks& checks, const Progress& progress) {
   for (const auto& file : checks.files) requireFile(inputFile(file));
   setThreads(checks.run.threads);
-  std::vector<CheckReport> reports;
+  std::vector<Report> reports;
   for (const auto& name : checks.files) {
     const auto file = inputFile(name);
     if (checks.everyCut) {
       auto cuts = checkEveryCut(
-          file, checks.request, checks.check, [&](const CheckReport& report) { checks.print(report); }, progress);
+          file, checks.request, checks.check, [&](const Report& report) { checks.print(report); }, progress);
       reports.insert(reports.end(), std::make_move_iterator(cuts.begin()), std::make_move_iterator(cuts.end()));
     } else {
       reports.push_back(checkPipeline(file, checks.request, checks.check, progress));
@@ -60,8 +56,7 @@ Run setUpPipelineCheck(Parser parser) {
   checks->addTo(parser, "safetensors file with in.* and cot.*: what is run");
   addCuts(parser, checks->request);
   parser
-      .flag("--every-cut", checks->everyCut,
-            "cut in two before each op in turn; a cut that is refused counts as skipped")
+      .flag("--every-cut", checks->everyCut, "cut in two before each op in turn; a cut that is refused was not judged")
       .excludes("--at")
       .excludes("--stages")
       .excludes("--suite");

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/parsing/command.h"
+#include "app/cli/parsing/report.h"
 #include "app/cli/pipeline/pipeline_batch.h"
 #include "app/cli/pipeline/pipeline_cuts.h"
 #include "core/cut/stage_facts.h"
@@ -125,8 +126,7 @@ std::set<std::int32_t> stagesOf(const Schedule& schedule, std::int32_t rank) {
   return stages;
 }
 
-RankVerdict check(const RunArguments& arguments, const Step& step, const RankResults& results,
-                  const Progress& progress) {
+Report check(const RunArguments& arguments, const Step& step, const RankResults& results, const Progress& progress) {
   WholeBatch whole;
   if (step.batch)
     whole = deriveBatch(step.cut, step.microbatches, step.batch->whole.inputs, arguments.batch.merges, results.scale,
@@ -184,7 +184,7 @@ std::unique_ptr<DeviceLink> linkFor(const RunArguments& arguments, const Step& s
 }
 
 void report(const RunArguments& arguments, int rank, const std::vector<ExecutedAction>& actions,
-            const RankResults& results, const std::optional<RankVerdict>& verdict, const std::string& carrier) {
+            const RankResults& results, const std::optional<Report>& checked, const std::string& carrier) {
   const double seconds = actions.empty() ? 0 : actions.back().end;
   const auto numbers = numbersOf(results);
   if (arguments.format == "json") {
@@ -193,10 +193,7 @@ void report(const RunArguments& arguments, int rank, const std::vector<ExecutedA
                                 {"outputs", numbers}, {"transfers", carrier}};
     for (const auto& one : actions)
       json["actions"].push_back({{"action", text(one.action)}, {"start", one.start}, {"end", one.end}});
-    if (verdict)
-      json["check"] = {{"pass", verdict->good()},    {"with", verdict->with},           {"compared", verdict->compared},
-                       {"error", verdict->error},    {"tolerance", verdict->tolerance}, {"worst", verdict->worst},
-                       {"failure", verdict->failure}};
+    if (checked) json["check"] = toJson(*checked, decide(*checked));
     std::puts(dumpJson(json).c_str());
     return;
   }
@@ -204,15 +201,8 @@ void report(const RunArguments& arguments, int rank, const std::vector<ExecutedA
              results.gradients.size());
   if (carrier != "host") fmt::print(", tensors over {}", carrier);
   for (const auto& [output, values] : numbers) fmt::print(", output {} is {:.6g}", output, fmt::join(values, " "));
-  if (verdict && verdict->good())
-    fmt::print("; {} compared with {}: equal to {:.1e} (tolerance {:.1e})", verdict->compared, verdict->with,
-               verdict->error, verdict->tolerance);
   fmt::print("\n");
-  if (verdict && !verdict->good())
-    fmt::print(stderr, "error: rank {}: compared with {}: {}\n", rank, verdict->with,
-               verdict->failure.empty() ? fmt::format("{} is off by {:.1e}, beyond {:.1e}", verdict->worst,
-                                                      verdict->error, verdict->tolerance)
-                                        : verdict->failure);
+  if (checked) printReport(*checked, decide(*checked));
 }
 
 int runOn(const RunArguments& arguments, Transport& transport, const Progress& progress) {
@@ -232,12 +222,13 @@ int runOn(const RunArguments& arguments, Transport& transport, const Progress& p
                       stages.buffers(), gradientsOfStages(step.pipeline(), own)};
   if (results.scale != 1)
     for (auto& [name, tensor] : results.gradients) tensor = scaledTensor(tensor, results.scale);
-  std::optional<RankVerdict> verdict;
-  if (arguments.check) verdict = check(arguments, step, results, progress);
+  std::optional<Report> checked;
+  if (arguments.check) checked = check(arguments, step, results, progress);
+  if (checked) checked->subject = fmt::format("rank {}", transport.rank());
   if (!arguments.save.empty()) save(arguments, transport.rank(), results, step.pipeline().whole->request.seed);
-  report(arguments, transport.rank(), actions, results, verdict, link ? link->carrier() : "host");
+  report(arguments, transport.rank(), actions, results, checked, link ? link->carrier() : "host");
   transport.barrier();
-  return verdict && !verdict->good() ? checkFailed : allWell;
+  return checked ? exitCode(decide(*checked).verdict) : allWell;
 }
 
 /// `cuda` alone is each rank's own GPU; a device with a number, or one for each stage, is that.

@@ -1,5 +1,7 @@
 #include "core/torch/checking/against_reference.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -50,29 +52,33 @@ std::optional<TensorData> AgainstReference::actualFor(const JudgedRun& judged, c
   return name.starts_with("out.") ? fitUnits(*judged.analysis, name, *found, expected.meta) : *found;
 }
 
+NotJudged AgainstReference::notCompared(Producer by, const std::string& name) const {
+  return retrograd::notCompared(*written_.analysis, fmt::format("{} of the {}", name, retrograd::name(by)));
+}
+
 /// Compares each tensor that the reference has, and finds gradients that it has not.
 template <class Compare>
-void AgainstReference::compareEach(JudgedRun& judged, const std::string& prefix, const TensorMap& expected,
-                                   Compare&& compare) {
+void AgainstReference::compareEach(JudgedRun& judged, Producer by, const TensorMap& expected, Compare&& compare) {
   const auto known = knownNames(*judged.analysis);
   for (const auto& [name, tensor] : expected) {
-    if (leftOut_.names.contains(name) || !known.contains(name)) report_.uncomparedReference.push_back(prefix + name);
+    if (leftOut_.names.contains(name) || !known.contains(name)) report_.notJudged.push_back(notCompared(by, name));
     else if (const auto actual = actualFor(judged, name, tensor)) compare(name, *actual, tensor);
     else if (isGradientName(name) && isZero(tensor))
-      report_.notes.push_back(prefix + name + " is None, the reference has zeros");
-    else verdicts_.fail(prefix + name, "missing");
+      report_.notes.push_back(fmt::format("{} is None, the {} has zeros", name, retrograd::name(by)));
+    else claims_.fail(by, name, "missing");
   }
   if (lacksGradients_) return;
   for (const auto& [name, tensor] : judged.run)
     if (isGradientName(name) && !expected.contains(name))
-      verdicts_.fail(prefix + name, "should be None: the reference has none");
+      claims_.fail(by, name, "should be None: the reference has none");
 }
 
 void AgainstReference::compareNumbers(const TensorMap& expected, bool isOfGpu) {
   const bool ofOther = written_.isOnGpu() && !isOfGpu;
-  compareEach(written_, "", expected, [&](const std::string& name, const TensorData& actual, const TensorData& tensor) {
-    verdicts_.add(written_.compare("", name, actual, tensor, false, ofOther));
-  });
+  compareEach(written_, Producer::reference, expected,
+              [&](const std::string& name, const TensorData& actual, const TensorData& tensor) {
+                claims_.add(Producer::reference, name, written_.compare(name, actual, tensor, false, ofOther));
+              });
 }
 
 void AgainstReference::compareShapes(const TensorMap& expected, bool isDrawnElsewhere) {
@@ -81,43 +87,40 @@ void AgainstReference::compareShapes(const TensorMap& expected, bool isDrawnElse
     note += written_.isOnGpu() ? ", and those of the reference are of a CPU"
                                : ", and those of the reference are of a GPU (--device cuda draws them again)";
   report_.notes.push_back(std::move(note));
-  compareEach(written_, "", expected, [&](const std::string& name, const TensorData& actual, const TensorData& tensor) {
-    if (auto reason = shapeDifference(actual, tensor); !reason.empty()) verdicts_.fail(name, std::move(reason));
-  });
+  compareEach(written_, Producer::reference, expected,
+              [&](const std::string& name, const TensorData& actual, const TensorData& tensor) {
+                if (auto reason = shapeDifference(actual, tensor); !reason.empty())
+                  claims_.fail(Producer::reference, name, std::move(reason));
+              });
 }
 
 /// Of a derivative's derivative: the reference's outputs and gradients are all outputs of what was differentiated
 /// again. What it says of float64 is held to the tolerance of the file's own precision.
 void AgainstReference::compareFirstOrder(const Reference& reference) {
   const auto places = placesOfFirstOrder(*written_.analysis);
-  const auto compareAll = [&](const std::string& prefix, const Expected& expected, bool anyFloatType) {
+  const auto compareAll = [&](Producer by, const Expected& expected, bool anyFloatType) {
     for (const auto& [name, tensor] : namedExpectations(firstOf(*written_.analysis), expected)) {
       const auto place = places.find(name);
       const auto actual = place == places.end() ? std::nullopt : actualFor(written_, place->second, tensor);
-      if (!actual) {
-        report_.uncomparedReference.push_back(prefix + name);
-        continue;
-      }
-      auto verdict = written_.compare("", place->second, *actual, tensor, anyFloatType);
-      verdict.name = prefix + place->second;
-      verdicts_.add(std::move(verdict));
+      if (actual) claims_.add(by, place->second, written_.compare(place->second, *actual, tensor, anyFloatType));
+      else report_.notJudged.push_back(notCompared(by, name));
     }
   };
-  compareAll("", reference.expected, false);
-  if (reference.inDouble) compareAll("f64/", *reference.inDouble, true);
+  compareAll(Producer::reference, reference.expected, false);
+  if (reference.inDouble) compareAll(Producer::doubleReference, *reference.inDouble, true);
 }
 
 void AgainstReference::compareInDouble(JudgedRun& inDouble, const Expected& expected,
                                        const std::optional<std::string>& pinned) {
   bool notMet = false;
-  compareEach(inDouble, "f64/", namedExpectations(*inDouble.analysis, expected),
+  compareEach(inDouble, Producer::doubleReference, namedExpectations(*inDouble.analysis, expected),
               [&](const std::string& name, const TensorData& actual, const TensorData& tensor) {
-                auto verdict = inDouble.compare("f64/", name, actual, tensor, pinned.has_value(), inDouble.isOnGpu());
-                if (!verdict.good() && (pinned || eagerMisses(inDouble, name, tensor))) {
+                auto measure = inDouble.compare(name, actual, tensor, pinned.has_value(), inDouble.isOnGpu());
+                if (!measure.good() && (pinned || eagerMisses(inDouble, name, tensor))) {
                   notMet = true;
-                  verdict = written_.compare("f64/", name, actual, tensor, true, written_.isOnGpu());
+                  measure = written_.compare(name, actual, tensor, true, written_.isOnGpu());
                 }
-                verdicts_.add(std::move(verdict));
+                claims_.add(Producer::doubleReference, name, std::move(measure));
               });
   if (!notMet) return;
   const auto why = pinned ? "the graph pins float32 (" + *pinned + ")"

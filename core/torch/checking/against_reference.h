@@ -4,19 +4,19 @@
 
 #include "core/torch/checking/check.h"
 #include "core/torch/checking/judged_run.h"
-#include "core/torch/checking/verdicts.h"
+#include "core/torch/checking/tensor_claims.h"
 #include "core/torch/judging/reference.h"
 
 namespace retrograd {
 
-/// Holds a model's run to a reference, tensor by tensor: the verdicts go to `verdicts`, what could not be compared and
-/// how it was compared to `report`. All four outlive this.
+/// Holds a model's run to a reference, tensor by tensor: the claims go to `claims`, what could not be compared and how
+/// it was compared to `report`. All four outlive this.
 class AgainstReference {
  public:
   /// `lacksGradients`: PyTorch computed none for the reference, so that a missing one is not a difference.
-  AgainstReference(JudgedRun& written, const LeftOutNames& leftOut, Verdicts& verdicts, CheckReport& report,
+  AgainstReference(JudgedRun& written, const LeftOutNames& leftOut, TensorClaims& claims, Report& report,
                    bool lacksGradients)
-      : written_(written), leftOut_(leftOut), verdicts_(verdicts), report_(report), lacksGradients_(lacksGradients) {}
+      : written_(written), leftOut_(leftOut), claims_(claims), report_(report), lacksGradients_(lacksGradients) {}
 
   /// By their elements. `isOfGpu`: the reference was computed on a GPU.
   void compareNumbers(const TensorMap& expected, bool isOfGpu);
@@ -32,12 +32,13 @@ class AgainstReference {
   TensorData fitUnits(const Analysis& analysis, const std::string& name, TensorData actual, const TensorMeta& expected);
   std::optional<TensorData> actualFor(const JudgedRun& judged, const std::string& name, const TensorData& expected);
   template <class Compare>
-  void compareEach(JudgedRun& judged, const std::string& prefix, const TensorMap& expected, Compare&& compare);
+  void compareEach(JudgedRun& judged, Producer by, const TensorMap& expected, Compare&& compare);
+  NotJudged notCompared(Producer by, const std::string& name) const;
 
   JudgedRun& written_;
   const LeftOutNames& leftOut_;
-  Verdicts& verdicts_;
-  CheckReport& report_;
+  TensorClaims& claims_;
+  Report& report_;
   bool lacksGradients_;
 };
 

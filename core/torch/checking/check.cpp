@@ -10,15 +10,17 @@
 #include "core/base/number_text.h"
 #include "core/formats/kinds/file_kind.h"
 #include "core/questions/lost_backward.h"
+#include "core/questions/parting.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/higher_order.h"
 #include "core/torch/analysis/joint_run.h"
 #include "core/torch/analysis/own_gradients.h"
 #include "core/torch/checking/against_reference.h"
 #include "core/torch/checking/judged_run.h"
-#include "core/torch/checking/verdicts.h"
+#include "core/torch/checking/tensor_claims.h"
 #include "core/torch/execution/device.h"
 #include "core/torch/judging/compare.h"
+#include "core/torch/judging/health.h"
 #include "core/torch/judging/named_results.h"
 #include "core/torch/judging/other_device.h"
 #include "core/torch/packs/libtorch/mathematical_forms.h"
@@ -67,29 +69,15 @@ struct ModelCheck::Impl {
     prepare();
   }
 
-  /// Nothing is promised of what was compared with nothing; empty where all was.
-  std::string whyNothingIsPromised(const CheckReport& report, const Verdicts& verdicts, const Reference* reference) {
-    const auto& analysis = *written_->analysis;
-    if (reference && holdsNothing(*reference))
-      return "the reference holds nothing to compare: no out.*, grad.*, mut.* and no loss";
-    if (!report.uncomparedReference.empty())
-      return "nothing was compared with " + firstOfThem(report.uncomparedReference) + " of the reference: " +
-             (analysis.leftOut ? "opaque ops did not run, " + opaqueOpsText(*analysis.document, analysis.joint.ops)
-                               : "the model has nothing of that name");
-    if (verdicts.comparedAny() || written_->run.empty()) return {};
-    return "no result was compared with another run: " + written_->judge.noise().refusal() +
-           "; give PyTorch's results with --reference";
-  }
-
-  CheckReport against(const Reference* reference) {
+  Report against(const Reference* reference) {
     auto report = basis_;
-    if (report.status != CheckStatus::pass) return report;
+    if (!report.notJudged.empty()) return report;
     const auto& analysis = *written_->analysis;
-    auto verdicts = verdicts_;
+    auto claims = claims_;
     const auto expected = reference ? namedExpectations(analysis, reference->expected) : TensorMap();
     const bool byNumbers = options_.deterministic && !(reference && isDrawnElsewhere(*reference));
     std::set<std::string> finiteAsExpected;
-    AgainstReference comparison(*written_, leftOut_, verdicts, report, reference && reference->hasNoGradients);
+    AgainstReference comparison(*written_, leftOut_, claims, report, reference && reference->hasNoGradients);
     if (reference && analysis.differentiated) comparison.compareFirstOrder(*reference);
     else if (reference && byNumbers) comparison.compareNumbers(expected, reference->drawnOnGpu);
     else if (reference) comparison.compareShapes(expected, isDrawnElsewhere(*reference));
@@ -97,20 +85,19 @@ struct ModelCheck::Impl {
       comparison.compareInDouble(*double_, *reference->inDouble, pinned_);
     if (reference && byNumbers)
       for (const auto& [name, tensor] : analysis.differentiated ? eagerTwice_ : expected) finiteAsExpected.insert(name);
-    verdicts.writeTo(report, written_->run);
-    if (reference && report.status == CheckStatus::fail && report.ops.backward > 0)
-      report.partsAt = whereGradientsPart(verdicts, expected);
+    claims.writeTo(report, written_->run);
+    if (reference && !analysis.backward.ops.empty())
+      if (auto parting = whereGradientsPart(claims, expected))
+        report.claims.insert(report.claims.begin(), std::move(*parting));
     if (!options_.gradInputs && (!reference || !reference->requiresGrad)) listUndifferentiated(report);
-    for (const auto& difference : analysis.printedDifferences) fail(report, difference);
-    if (report.originsMissing > 0) fail(report, fmt::format("{} ops have no origin", report.originsMissing));
-    examineHealth(report, finiteAsExpected);
-    if (reference)
-      for (const auto& name : namesNotUsed(*reference, analysis.computation()))
-        report.uncomparedReference.push_back(name);
-    if (report.status != CheckStatus::pass) return report;
-    report.reason = whyNothingIsPromised(report, verdicts, reference);
-    if (!report.reason.empty()) report.status = CheckStatus::skip;
-    else if (!holdsGradients(expected)) sayWhichBackwardsWereNotTested(report);
+    for (const auto& difference : analysis.printedDifferences)
+      report.claims.push_back({.kind = "printed-difference", .sentence = difference});
+    if (const auto missing = countMissingOrigins(analysis); missing > 0)
+      report.claims.push_back({.kind = "no-origin", .sentence = fmt::format("{} ops have no origin", missing)});
+    for (auto& claim : healthOf(analysis, written_->run, finiteAsExpected, someFault_, progress_))
+      report.claims.push_back(std::move(claim));
+    sayWhatIsNotJudged(report, claims, reference);
+    if (!holdsGradients(expected)) sayWhichBackwardsWereNotTested(report);
     return report;
   }
 
@@ -121,27 +108,32 @@ struct ModelCheck::Impl {
     return std::ranges::any_of(expected, [](const auto& tensor) { return isGradientName(tensor.first); });
   }
 
+  /// Nothing is promised of what was compared with nothing.
+  void sayWhatIsNotJudged(Report& report, const TensorClaims& claims, const Reference* reference) {
+    const auto& analysis = *written_->analysis;
+    if (reference)
+      for (const auto& name : namesNotUsed(*reference, analysis.computation()))
+        report.notJudged.push_back(notCompared(analysis, name + " of the reference"));
+    if (reference && holdsNothing(*reference))
+      skip(report, "the reference holds nothing to compare: no out.*, grad.*, mut.* and no loss");
+    else if (!claims.comparedAny() && !written_->run.empty())
+      skip(report, "no result was compared with another run: " + written_->judge.noise().refusal() +
+                       "; give PyTorch's results with --reference");
+  }
+
   /// A custom Function's backward is in the gradients that PyTorch gave, never in the file.
-  void sayWhichBackwardsWereNotTested(CheckReport& report) const {
+  void sayWhichBackwardsWereNotTested(Report& report) const {
     const auto& analysis = *written_->analysis;
     const auto lost = lostFunctions(*analysis.document, analysis.computation().trace.ops);
-    if (lost.empty() || report.ops.backward == 0) return;
-    report.notes.push_back(
-        fmt::format("NOT tested: the backward of {}, which the file does not hold. Capture the step "
-                    "with retrograd.capture in Python, which records PyTorch's gradients, and check "
-                    "its folder",
-                    fmt::join(lost, ", ")));
+    if (lost.empty() || analysis.backward.ops.empty()) return;
+    auto claim = warningClaim(
+        fmt::format("NOT tested: the backward of {}, which the file does not hold", fmt::join(lost, ", ")));
+    claim.remedy =
+        "capture the step with retrograd.capture in Python, which records PyTorch's gradients, and check its folder";
+    report.claims.push_back(std::move(claim));
   }
 
-  static void fail(CheckReport& report, const std::string& reason) {
-    report.status = CheckStatus::fail;
-    if (report.reason.empty()) report.reason = reason;
-  }
-
-  void skip(std::string reason) {
-    basis_.status = CheckStatus::skip;
-    basis_.reason = std::move(reason);
-  }
+  static void skip(Report& report, std::string reason) { report.notJudged.push_back({{}, std::move(reason)}); }
 
   void prepare() {
     if (options_.device) requireDevice(*options_.device);
@@ -149,13 +141,13 @@ struct ModelCheck::Impl {
     if (isSessionFile(path_)) stored_ = loadSession(path_, progress_, options_.rules);
     auto file = stored_ ? stored_->file : read();
     if (reference_) placeLoss(*reference_, file);
-    if (const auto unusable = errorsOf(file.problems); !unusable.empty()) return skip(unusable);
-    if (file.computation.outputs.empty()) return skip("the file holds nothing to check: it has no outputs");
+    if (const auto unusable = errorsOf(file.problems); !unusable.empty()) return skip(basis_, unusable);
+    if (file.computation.outputs.empty()) return skip(basis_, "the file holds nothing to check: it has no outputs");
     const auto analysis = stored_ ? analyseStored(false) : analyseFile(std::move(file), false);
-    basis_.warnings = options_.warnings;
-    addWarnings(*analysis, basis_.warnings);
+    for (const auto& warning : options_.warnings) basis_.claims.push_back(warningClaim(warning));
+    addWarnings(*analysis, basis_.claims);
     if (analysis->device.type == Device::Type::cuda)
-      if (const auto why = refusedByCuda(*analysis)) return skip(*why);
+      if (const auto why = refusedByCuda(*analysis)) return skip(basis_, *why);
     if (!analysis->derived())
       throw Error(ErrorCode::execution, "the backward could not be derived: " + errorsOf(analysis->problems), path_);
     count(*analysis);
@@ -195,8 +187,7 @@ struct ModelCheck::Impl {
   }
 
   void count(const Analysis& analysis) {
-    basis_.ops = opCounts(analysis);
-    basis_.originsMissing = countMissingOrigins(analysis);
+    addDetails(basis_, opCounts(analysis));
     for (const auto& reason : analysis.dataDependent) basis_.notes.push_back("holds for these inputs only: " + reason);
     std::set<std::string> formulas;
     for (const auto* level = &analysis; level; level = level->differentiated.get())
@@ -207,16 +198,14 @@ struct ModelCheck::Impl {
 
   /// Whether nothing remains that could be checked.
   bool sayWhatIsLeftOut(const Analysis& analysis) {
-    basis_.unknownOps = true;
-    basis_.leftOut.assign(leftOut_.names.begin(), leftOut_.names.end());
+    addLeftOut(analysis, leftOut_, basis_.claims);
     const auto& run = written_->run;
     if (!reference_ &&
         std::ranges::all_of(run, [&](const auto& tensor) { return leftOut_.partial.contains(tensor.first); })) {
-      skip("what could be compared depends on ops that are opaque here: " +
-           opaqueOpsText(*analysis.document, analysis.joint.ops));
+      skip(basis_, "what could be compared depends on ops that are opaque here: " +
+                       opaqueOpsText(*analysis.document, analysis.joint.ops));
       return true;
     }
-    basis_.notes.push_back(leftOutNote(analysis, leftOut_));
     return false;
   }
 
@@ -229,7 +218,8 @@ struct ModelCheck::Impl {
     progress_.check();
     // The joint as a program of its own does not say what a backward reads late.
     const bool readsLate = analysis.differentiated && !analysis.differentiated->readLate.empty();
-    if (const auto* eager = readsLate ? nullptr : written_->judge.noise().eager()) compareWithEager("eager/", *eager);
+    if (const auto* eager = readsLate ? nullptr : written_->judge.noise().eager())
+      compareWithEager(Producer::eager, *eager);
     else if (!readsLate)
       basis_.notes.push_back("not compared with LibTorch's autograd: " + written_->judge.noise().refusal());
     progress_.check();
@@ -244,8 +234,8 @@ struct ModelCheck::Impl {
     for (const auto& [key, tensor] : own) {
       const auto name = "grad." + key;
       const auto* derived = findTensor(written_->run, name);
-      if (derived != nullptr) verdicts_.add(written_->compare("own/", name, tensor, *derived));
-      else if (!leftOut_.names.contains(name)) verdicts_.fail("own/" + name, "the derived one is None");
+      if (derived != nullptr) claims_.add(Producer::derivative, name, written_->compare(name, tensor, *derived));
+      else if (!leftOut_.names.contains(name)) claims_.fail(Producer::derivative, name, "the derived one is None");
     }
     basis_.notes.push_back(
         fmt::format("the file has gradients of its own: {} compared with the derived ones", own.size()));
@@ -261,35 +251,35 @@ struct ModelCheck::Impl {
                                     }));
     someFault_ = watch.seen();
     progress_.check();
-    const auto same = [&](const std::string& prefix, const TensorMap& run) {
-      if (written_->isOnGpu()) compareValues(prefix, run, joint, false);
-      else compareBits(verdicts_, prefix, run, joint);
+    const auto same = [&](Producer by, const TensorMap& run) {
+      if (written_->isOnGpu()) compareValues(by, run, joint, false);
+      else compareBits(claims_, by, run, joint);
     };
-    same("split/", namedResults(analysis, runSplit(analysis)));
-    same("session/", written_->run);
+    same(Producer::split, namedResults(analysis, runSplit(analysis)));
+    same(Producer::session, written_->run);
   }
 
-  void compareValues(const std::string& prefix, const TensorMap& run, const TensorMap& other, bool ofOther) {
+  void compareValues(Producer by, const TensorMap& run, const TensorMap& other, bool ofOther) {
     forEachName(run, other, [&](const std::string& name, const TensorData* x, const TensorData* y) {
-      if (x && y) verdicts_.add(written_->compare(prefix, name, *x, *y, false, ofOther));
-      else verdicts_.fail(prefix + name, x ? "missing in the other run" : "missing");
+      if (x && y) claims_.add(by, name, written_->compare(name, *x, *y, false, ofOther));
+      else claims_.fail(by, name, x ? "missing in the other run" : "missing");
     });
   }
 
   /// Against the same file on the CPU, with the same inputs.
   void compareWithCpu(const Analysis& analysis) {
     const auto run = written_->onCpu().run(progress_);
-    if (!drawsRandomNumbers(analysis)) return compareValues("cpu/", written_->run, run, true);
+    if (!drawsRandomNumbers(analysis)) return compareValues(Producer::cpu, written_->run, run, true);
     basis_.notes.push_back("compared with the CPU by shape only: a GPU draws other random numbers");
     forEachName(written_->run, run, [&](const std::string& name, const TensorData* x, const TensorData* y) {
-      if (!x || !y) return verdicts_.fail("cpu/" + name, x ? "missing in the other run" : "missing");
-      if (auto reason = shapeDifference(*x, *y); !reason.empty()) verdicts_.fail("cpu/" + name, std::move(reason));
+      if (!x || !y) return claims_.fail(Producer::cpu, name, x ? "missing in the other run" : "missing");
+      if (auto reason = shapeDifference(*x, *y); !reason.empty()) claims_.fail(Producer::cpu, name, std::move(reason));
     });
   }
 
   /// Against LibTorch's own autograd. Of memory it says only what it wrote; what either side did not write is as it
   /// was.
-  void compareWithEager(const std::string& prefix, const TensorMap& eager) {
+  void compareWithEager(Producer by, const TensorMap& eager) {
     const auto& analysis = *written_->analysis;
     forEachName(written_->run, eager, [&](const std::string& name, const TensorData* x, const TensorData* y) {
       if (leftOut_.names.contains(name) || leftOut_.partial.contains(name)) return;
@@ -297,11 +287,10 @@ struct ModelCheck::Impl {
         if (!x) x = afterTheRun(analysis, written_->run, name);
         if (!y) y = afterTheRun(analysis, eager, name);
       }
-      if (x && y) verdicts_.add(written_->compare(prefix, name, *x, *y));
+      if (x && y) claims_.add(by, name, written_->compare(name, *x, *y));
       else if (x)
-        verdicts_.fail(prefix + name,
-                       isGradientName(name) ? "should be None: LibTorch gives none" : "LibTorch gives none");
-      else verdicts_.fail(prefix + name, "missing");
+        claims_.fail(by, name, isGradientName(name) ? "should be None: LibTorch gives none" : "LibTorch gives none");
+      else claims_.fail(by, name, "missing");
     });
   }
 
@@ -317,25 +306,17 @@ struct ModelCheck::Impl {
       return;
     }
     eagerTwice_ = namedResults(analysis, eager);
-    compareWithEager("eager2/", eagerTwice_);
+    compareWithEager(Producer::eagerAgain, eagerTwice_);
   }
 
   bool isDrawnElsewhere(const Reference& reference) const {
     return drawsElsewhere(*written_->analysis, reference.drawnOnGpu);
   }
 
-  /// A NaN or an infinity in the loss, a gradient, a parameter or a buffer is never a pass, whatever it agrees with.
-  void examineHealth(CheckReport& report, const std::set<std::string>& expected) {
-    report.health = healthOf(*written_->analysis, written_->run, expected, someFault_, progress_);
-    const auto& health = *report.health;
-    report.notes.insert(report.notes.end(), health.notes.begin(), health.notes.end());
-    if (!health.sound()) fail(report, describe(health));
-  }
-
   /// Where outputs are the reference's, the graph's gradients are LibTorch's, and the reference's gradients differ: the
   /// op behind which PyTorch ran something else.
-  std::optional<PartsAt> whereGradientsPart(const Verdicts& verdicts, const TensorMap& expected) const {
-    const auto found = verdicts.referenceGradients();
+  std::optional<Claim> whereGradientsPart(const TensorClaims& claims, const TensorMap& expected) const {
+    const auto found = claims.referenceGradients();
     if (!found) return std::nullopt;
     const auto inputs = inputsByGradient(*written_->analysis);
     const auto valuesOf = [&](const std::set<std::string>& names) {
@@ -351,7 +332,7 @@ struct ModelCheck::Impl {
 
   /// Inputs that were not differentiated though nobody asked for that, as those without a gradient in a reference that
   /// does not say which it differentiated: a missing gradient does not prove that there is none.
-  void listUndifferentiated(CheckReport& report) const {
+  void listUndifferentiated(Report& report) const {
     if (written_->analysis->differentiated) return;
     const auto& document = *written_->analysis->document;
     for (const auto& input : written_->analysis->computation().inputs) {
@@ -359,7 +340,7 @@ struct ModelCheck::Impl {
       if (input.kind != InputKind::user || !input.value || !document.isTensor(input.value) ||
           document.value(input.value).requiresGrad)
         continue;
-      if (isDifferentiable(document.meta(input.value).dtype)) report.notCompared.push_back(name);
+      if (isDifferentiable(document.meta(input.value).dtype)) report.claims.push_back(notComparedClaim(name));
     }
   }
 
@@ -396,23 +377,37 @@ struct ModelCheck::Impl {
   LeftOutNames leftOut_;    // what opaque ops keep from being computed
   bool someFault_ = false;  // some value of the run is NaN, or infinite and not meant to be
   TensorMap eagerTwice_;    // order 2: LibTorch's own gradients of gradients
-  Verdicts verdicts_;       // of all but the reference
-  CheckReport basis_;       // what every report starts from
+  TensorClaims claims_;     // of all but the reference
+  Report basis_;            // what every report starts from
 };
+
+OpCounts opCounts(const Analysis& analysis) {
+  return {analysis.computation().trace.ops.size(), analysis.joint.ops.size(), analysis.forward.ops.size(),
+          analysis.backward.ops.size()};
+}
+
+nlohmann::ordered_json toJson(const OpCounts& ops) {
+  return {{"computation", ops.computation}, {"joint", ops.joint}, {"forward", ops.forward}, {"backward", ops.backward}};
+}
+
+void addDetails(Report& report, const OpCounts& ops) {
+  const nlohmann::ordered_json counts = toJson(ops);
+  for (const auto& [name, count] : counts.items()) report.details[name + "_ops"] = count.get<double>();
+}
 
 ModelCheck::ModelCheck(const std::string& path, const CheckOptions& options, const Progress& progress)
     : impl_(std::make_unique<Impl>(path, options, progress)) {}
 ModelCheck::~ModelCheck() = default;
 
 const Reference* ModelCheck::reference() const { return impl_->reference() ? &*impl_->reference() : nullptr; }
-CheckReport ModelCheck::report() { return impl_->against(reference()); }
-CheckReport ModelCheck::against(const Reference& other) { return impl_->against(&other); }
+Report ModelCheck::report() { return impl_->against(reference()); }
+Report ModelCheck::against(const Reference& other) { return impl_->against(&other); }
 
-CheckReport checkModel(const std::string& path, const CheckOptions& options, const Progress& progress) {
+Report checkModel(const std::string& path, const CheckOptions& options, const Progress& progress) {
   const auto start = std::chrono::steady_clock::now();
   auto report = ModelCheck(path, options, progress).report();
-  report.name = path;
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  report.subject = path;
+  report.details["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
 }
 

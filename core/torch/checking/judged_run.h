@@ -16,10 +16,9 @@ namespace retrograd {
 struct JudgedRun {
   JudgedRun(std::shared_ptr<const Analysis> analysis, const CheckOptions& options, const Progress& progress);
 
-  /// The verdict is named `prefix` + `name`. `ofOther`: what is expected was computed on another device than the
-  /// analysis is for.
-  TensorVerdict compare(const std::string& prefix, const std::string& name, const TensorData& actual,
-                        const TensorData& expected, bool anyFloatType = false, bool ofOther = false);
+  /// `ofOther`: what is expected was computed on another device than the analysis is for.
+  Measure compare(const std::string& name, const TensorData& actual, const TensorData& expected,
+                  bool anyFloatType = false, bool ofOther = false);
 
   bool isOnGpu() const { return analysis->device.type == Device::Type::cuda; }
   /// The same on the CPU, for a run on a GPU.
@@ -31,9 +30,9 @@ struct JudgedRun {
   const Progress& progress;
 
  private:
-  std::string nonFinite(const TensorData& tensor);
+  std::string nonFinite(const std::string& name, const TensorData& tensor);
 
-  std::optional<std::string> origin_;  ///< of the first NaN or infinity, once it is asked for
+  std::optional<std::vector<Claim>> roots_;  ///< of NaN and infinities, once they are asked for
   std::optional<OtherDevice> cpu_;
 };
 

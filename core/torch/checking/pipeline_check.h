@@ -13,7 +13,7 @@ CutModel openForCheck(const std::string& path, const CutRequest& request, const 
 /// where that is not so within the tolerances of checkModel(). Inputs, cotangents and seed are those of
 /// `options.reference`, where there is one. Throws Error(badUse) where the model cannot be cut like that, naming the op
 /// and the reason.
-CheckReport checkPipeline(const std::string& path, const CutRequest& request, const CheckOptions& options,
-                          const Progress& progress = {});
+Report checkPipeline(const std::string& path, const CutRequest& request, const CheckOptions& options,
+                     const Progress& progress = {});
 
 }  // namespace retrograd

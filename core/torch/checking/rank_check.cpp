@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "core/base/user_choice.h"
 #include "core/torch/judging/compare.h"
@@ -13,8 +12,6 @@
 
 namespace retrograd {
 namespace {
-
-constexpr const char* onePiece = "the model in one piece";
 
 struct ExpectedResults {
   TensorMap gradients, buffers;
@@ -47,62 +44,56 @@ ExpectedResults fromBatch(const Analysis& whole) {
   return expected;
 }
 
-/// The verdict of the tensor that is furthest beyond its tolerance, or nearest to it. `runs`: of the whole model, that
-/// a gradient adds up.
-class RankVerdicts {
+/// Claims on what a rank has. `runs`: of the whole model, that a gradient adds up.
+class RankClaims {
  public:
-  RankVerdicts(Judge& judge, double runs) : judge_(judge), runs_(runs) {}
+  RankClaims(Judge& judge, double runs) : judge_(judge), runs_(runs) {}
 
   void add(const std::string& name, const TensorData& found, const TensorData& expected) {
-    ++count_;
-    if (identical(found, expected)) return;
     const bool gradient = name.starts_with("p.");
     // "out.0 of microbatch 1" errs as out.0 does.
-    take(name, judge_.compare(gradient ? "grad." + name : name.substr(0, name.find(' ')), found, expected, false,
-                              gradient ? runs_ : 1));
+    claims_.push_back(claimOf(Producer::rank, name,
+                              identical(found, expected)
+                                  ? Measure()
+                                  : judge_.compare(gradient ? "grad." + name : name.substr(0, name.find(' ')), found,
+                                                   expected, false, gradient ? runs_ : 1)));
   }
   void fail(const std::string& name, std::string reason) {
-    take(name, {name, std::numeric_limits<double>::infinity(), 0, 0, std::move(reason)});
+    claims_.push_back(claimOf(Producer::rank, name, Measure::failed(std::move(reason))));
   }
 
-  RankVerdict verdict() const {
-    return {onePiece,         count_,      worst_.deviation,
-            worst_.tolerance, worst_.name, worst_.failure.empty() ? "" : worst_.name + ": " + worst_.failure};
+  Report report() && {
+    worstFirst(claims_);
+    const auto count = claims_.size();
+    return {.claims = std::move(claims_), .judged = count, .due = count, .unit = "tensor"};
   }
 
  private:
-  void take(const std::string& name, TensorVerdict verdict) {
-    if (!worst_.name.empty() && verdict.ratio() <= worst_.ratio()) return;
-    worst_ = std::move(verdict);
-    worst_.name = name;
-  }
-
   Judge& judge_;
   double runs_;
-  std::size_t count_ = 0;
-  TensorVerdict worst_;
+  std::vector<Claim> claims_;
 };
 
-void compareGradients(RankVerdicts& verdicts, const TensorMap& found, const std::set<std::string>& due,
+void compareGradients(RankClaims& claims, const TensorMap& found, const std::set<std::string>& due,
                       const TensorMap& expected) {
   for (const auto& [name, tensor] : found) {
-    if (const auto* wanted = findTensor(expected, name)) verdicts.add(name, tensor, *wanted);
-    else if (!isZero(tensor)) verdicts.fail(name, "the model in one piece gives none");
+    if (const auto* wanted = findTensor(expected, name)) claims.add(name, tensor, *wanted);
+    else if (!isZero(tensor)) claims.fail(name, "the model in one piece gives none");
   }
   for (const auto& name : due)
     if (const auto* wanted = findTensor(expected, name); wanted && !found.contains(name) && !isZero(*wanted))
-      verdicts.fail(name, "missing");
+      claims.fail(name, "missing");
 }
 
-RankVerdict verdictOf(const RankResults& results, const TensorMap& outputs, const ExpectedResults& expected,
-                      Judge& judge, double runs) {
-  RankVerdicts verdicts(judge, runs);
-  compareGradients(verdicts, results.gradients, results.due, expected.gradients);
+Report compareAll(const RankResults& results, const TensorMap& outputs, const ExpectedResults& expected, Judge& judge,
+                  double runs) {
+  RankClaims claims(judge, runs);
+  compareGradients(claims, results.gradients, results.due, expected.gradients);
   for (const auto& [name, tensor] : results.buffers)
-    if (const auto* wanted = findTensor(expected.buffers, name)) verdicts.add("mut." + name, tensor, *wanted);
+    if (const auto* wanted = findTensor(expected.buffers, name)) claims.add("mut." + name, tensor, *wanted);
   for (const auto& [name, tensor] : outputs)
-    if (const auto* wanted = findTensor(expected.outputs, name)) verdicts.add(name, tensor, *wanted);
-  return verdicts.verdict();
+    if (const auto* wanted = findTensor(expected.outputs, name)) claims.add(name, tensor, *wanted);
+  return std::move(claims).report();
 }
 
 TensorMap eachOutput(const RankResults& results) {
@@ -120,19 +111,33 @@ TensorMap comparableOutputs(const RankResults& results, const std::map<std::stri
   return outputs;
 }
 
+bool passes(const Report& report) { return decide(report).verdict == Verdict::pass; }
+
 /// Why stages that give what each microbatch gives do not give what the batch gives.
 std::string hintFor(const RankResults& results, const std::vector<Microbatch>& microbatches,
                     const ExpectedResults& expected, Judge& judge) {
   const auto count = microbatches.size();
   auto divided = results;
   for (auto& [name, tensor] : divided.gradients) tensor = scaledTensor(tensor, 1.0 / static_cast<double>(count));
-  if (results.scale == 1 && count > 1 && verdictOf(divided, {}, expected, judge, 1).good())
-    return fmt::format("; over {} it is equal: the loss is a mean over the batch, and {} divides so", count,
+  if (results.scale == 1 && count > 1 && passes(compareAll(divided, {}, expected, judge, 1)))
+    return fmt::format("over {} it is equal: the loss is a mean over the batch, and {} divides so", count,
                        nameOf(UserChoice::scaledGradients));
-  return "; it is what the model in one piece gives for each microbatch, summed: the model does not treat the batch's "
+  return "it is what the model in one piece gives for each microbatch, summed: the model does not treat the batch's "
          "items apart (batch norm does not), or "
          "its loss is "
          "neither a sum nor a mean of even parts";
+}
+
+/// A rank whose stages hold no parameter and give no output has nothing to be wrong in.
+Report named(Report report, std::string with) {
+  report.notes.push_back(std::move(with));
+  if (!report.claims.empty()) return report;
+  report.claims.push_back({.by = Producer::rank,
+                           .severity = Severity::holds,
+                           .kind = "nothing-due",
+                           .sentence = "this rank has no gradient and no output of its own"});
+  report.judged = report.due = 1;
+  return report;
 }
 
 }  // namespace
@@ -147,25 +152,22 @@ TensorMap mergedOutputs(const RankResults& results, const std::map<std::string, 
   return outputs;
 }
 
-RankVerdict checkRank(const RankResults& results, const std::vector<Microbatch>& microbatches, const WholeBatch& batch,
-                      const std::map<std::string, Merge>& merges, const Progress& progress) {
+Report checkRank(const RankResults& results, const std::vector<Microbatch>& microbatches, const WholeBatch& batch,
+                 const std::map<std::string, Merge>& merges, const Progress& progress) {
   Judge judgeOfOne(microbatches.front().pipeline->whole);
   const auto runs = static_cast<double>(microbatches.size()) * std::max(1.0, std::abs(results.scale));
   const auto apart = [&] {
-    return verdictOf(results, eachOutput(results), fromMicrobatches(microbatches, results.scale, progress), judgeOfOne,
-                     runs);
+    return compareAll(results, eachOutput(results), fromMicrobatches(microbatches, results.scale, progress), judgeOfOne,
+                      runs);
   };
-  if (!batch.analysis) return apart();
+  if (!batch.analysis) return named(apart(), "compared with the model in one piece");
   const auto expected = fromBatch(*batch.analysis);
   Judge judge(batch.analysis);
-  auto verdict = verdictOf(results, comparableOutputs(results, merges), expected, judge, 1);
-  verdict.with = "the model in one piece over the whole batch";
-  if (verdict.good() || !apart().good()) return verdict;
-  if (verdict.failure.empty())
-    verdict.failure =
-        fmt::format("{} is off by {:.1e}, beyond {:.1e}", verdict.worst, verdict.error, verdict.tolerance);
-  verdict.failure += hintFor(results, microbatches, expected, judge);
-  return verdict;
+  auto report = named(compareAll(results, comparableOutputs(results, merges), expected, judge, 1),
+                      "compared with the model in one piece over the whole batch");
+  if (!passes(report) && passes(apart()))
+    report.claims.front().remedy = hintFor(results, microbatches, expected, judge);
+  return report;
 }
 
 }  // namespace retrograd

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/judge/report.h"
 #include "core/torch/stages/microbatches.h"
 
 namespace retrograd {
@@ -20,19 +21,10 @@ struct RankResults {
 /// The outputs of the batch, "out.<position>".
 TensorMap mergedOutputs(const RankResults& results, const std::map<std::string, Merge>& merges);
 
-struct RankVerdict {
-  std::string with;  ///< "the model in one piece", what these were compared with
-  std::size_t compared = 0;
-  double error = 0, tolerance = 0;  ///< of `worst`, in its own unit
-  std::string worst, failure;  ///< the tensor furthest beyond, or nearest to, its tolerance; why it cannot be compared,
-                               ///< and a hint where one is known
-  bool good() const { return failure.empty() && error <= tolerance; }
-};
-
 /// Compares with the model in one piece: over the whole batch where it could be derived for that, else over each
 /// microbatch, summed. Written buffers are compared in the second case only: what a model does to them once for a batch
-/// it does for each microbatch here. Throws Error(execution), Error(cancelled).
-RankVerdict checkRank(const RankResults& results, const std::vector<Microbatch>& microbatches, const WholeBatch& batch,
-                      const std::map<std::string, Merge>& merges, const Progress& progress = {});
+/// it does for each microbatch here. A note says which of the two it was. Throws Error(execution), Error(cancelled).
+Report checkRank(const RankResults& results, const std::vector<Microbatch>& microbatches, const WholeBatch& batch,
+                 const std::map<std::string, Merge>& merges, const Progress& progress = {});
 
 }  // namespace retrograd

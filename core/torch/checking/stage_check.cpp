@@ -1,6 +1,8 @@
 #include "core/torch/checking/stage_check.h"
 
-#include <limits>
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <set>
 
 #include "core/cut/as_read.h"
@@ -14,58 +16,50 @@
 namespace retrograd {
 namespace {
 
-/// The row with its verdict. A gradient that one side leaves out has to be zero on the other.
-void compare(StageCheckRow& row, Judge& judge, const std::string& name, const TensorData* stages,
-             const TensorData* whole) {
-  if (stages && whole && identical(*stages, *whole)) return;
-  constexpr double infinite = std::numeric_limits<double>::infinity();
-  if (!stages || !whole) {
-    if (isGradientName(name) && isZero(stages ? *stages : *whole)) return;
-    row.verdict = StageVerdict::differs;
-    row.difference = row.relative = infinite;
-    row.reason = stages ? "the whole model gives none" : "the stages give none";
-    return;
-  }
-  auto verdict = judge.compare(name, *stages, *whole);
-  row.verdict = verdict.good() ? StageVerdict::close : StageVerdict::differs;
-  row.difference = verdict.deviation;
-  row.relative = verdict.deviation == 0 ? 0 : verdict.scale > 0 ? verdict.deviation / verdict.scale : infinite;
-  row.tolerance = verdict.tolerance;
-  row.reason = std::move(verdict.failure);
+/// A gradient that one side leaves out has to be zero on the other.
+Measure measureOf(Judge& judge, const std::string& name, const TensorData* stages, const TensorData* whole) {
+  if (stages && whole) return identical(*stages, *whole) ? Measure() : judge.compare(name, *stages, *whole);
+  if (isGradientName(name) && isZero(stages ? *stages : *whole)) return {};
+  return Measure::failed(stages ? "the whole model gives none" : "the stages give none");
 }
 
 }  // namespace
 
-StageCheck compareStages(const std::shared_ptr<const Analysis>& whole, const RunResult& stages,
-                         const RunResult& expected) {
-  StageCheck check;
-  Judge judge(whole);
+Report compareStages(const std::shared_ptr<const Analysis>& whole, const RunResult& stages, const RunResult& expected,
+                     std::optional<double> tolerance) {
+  Report report{.unit = "tensor"};
+  Judge judge(whole, tolerance);
   const auto& computation = whole->computation();
-  using Of = StageCheckRow::Of;
   const auto ours = namedResults(*whole, stages), theirs = namedResults(*whole, expected);
   std::set<std::string> done;
-  const auto add = [&](StageCheckRow row, const std::string& name) {
+  const auto add = [&](const char* kind, const std::string& name, ValueId value) {
     const auto *x = findTensor(ours, name), *y = findTensor(theirs, name);
     if (!done.insert(name).second || (!x && !y)) return;
-    compare(row, judge, name, x, y);
-    check.rows.push_back(std::move(row));
+    auto claim = claimOf(Producer::stages, name, measureOf(judge, name, x, y));
+    claim.kind = kind;
+    claim.value = value;
+    report.claims.push_back(std::move(claim));
   };
   const ParameterNames names(computation);
   for (const auto& input : computation.inputs) {
-    if (input.kind == InputKind::parameter)
-      add({Of::parameter, names.first(input.target), input.value}, "grad.p." + names.first(input.target));
-    if (input.kind == InputKind::user) add({Of::input, input.name, input.value}, "grad.in." + input.name);
+    if (input.kind == InputKind::parameter) add(parameterGradient, "grad.p." + names.first(input.target), input.value);
+    if (input.kind == InputKind::user) add(inputGradient, "grad.in." + input.name, input.value);
   }
   const auto users = userOutputs(computation);
   for (std::size_t i = 0; i < users.size(); ++i)
-    add({Of::output, std::to_string(i), computation.outputs[users[i]].value}, "out." + std::to_string(i));
+    add(stageOutput, "out." + std::to_string(i), computation.outputs[users[i]].value);
   for (const auto* run : {&stages, &expected})
-    for (const auto& [name, tensor] : run->mutated) add({Of::mutation, name, {}}, "mut." + name);
-  return check;
+    for (const auto& [name, tensor] : run->mutated) add(stageMutation, "mut." + name, {});
+  report.judged = report.due = report.claims.size();
+  const auto exact = std::ranges::count_if(report.claims, [](const Claim& claim) { return claim.measure->isExact(); });
+  report.notes.push_back(
+      fmt::format("{} of {} tensors are bit for bit those of the whole model", exact, report.claims.size()));
+  report.details["exact"] = static_cast<double>(exact);
+  worstFirst(report.claims);
+  return report;
 }
 
-StageCheck checkStages(const std::shared_ptr<const Analysis>& whole, const PipelineSplit& split,
-                       const Progress& progress) {
+Report checkStages(const std::shared_ptr<const Analysis>& whole, const PipelineSplit& split, const Progress& progress) {
   if (!whole->derived())
     throw Error(ErrorCode::unsupportedOp,
                 "the model's backward could not be derived, so that there is nothing to compare with");

@@ -1,7 +1,5 @@
 #include "core/torch/checking/suite.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -79,13 +77,6 @@ std::vector<SuiteCase> findCases(const std::string& folder) {
   if (cases.empty()) throw Error(ErrorCode::badUse, "no .pt2 file in this folder or one under it", folder);
   std::ranges::sort(cases, [](const auto& a, const auto& b) { return a.name < b.name; });
   return cases;
-}
-
-std::string summary(const std::vector<CheckReport>& reports) {
-  std::map<CheckStatus, int> count;
-  for (const auto& report : reports) ++count[report.status];
-  return fmt::format("{} passed, {} failed, {} errors, {} skipped", count[CheckStatus::pass], count[CheckStatus::fail],
-                     count[CheckStatus::error], count[CheckStatus::skip]);
 }
 
 }  // namespace retrograd

@@ -19,19 +19,16 @@ struct SuiteCase {
 std::vector<SuiteCase> findCases(const std::string& folder);
 
 struct SuiteOptions {
-  double caseSeconds = 300;  ///< a case that takes longer is ended and reported as `error`
+  double caseSeconds = 300;  ///< a case that takes longer is ended and a fault
   int threads = 0;
   /// What a case is checked with; checkModel where empty. Runs in the worker.
-  std::function<CheckReport(const SuiteCase&)> check;
+  std::function<Report(const SuiteCase&)> check;
 };
 
 /// Checks all cases in order; `done` gets each report as it comes. The cases run in one worker process; when a case
-/// crashes it or hangs, that case is an `error` that names the signal, and a new worker goes on with the next. Must be
-/// called before this process has used LibTorch's threads. Throws Error(cancelled).
-std::vector<CheckReport> checkSuite(const std::vector<SuiteCase>& cases, const SuiteOptions& options,
-                                    const std::function<void(const CheckReport&)>& done, const Progress& progress = {});
-
-/// "62 passed, 0 failed, 0 errors, 0 skipped"
-std::string summary(const std::vector<CheckReport>& reports);
+/// crashes it, hangs or throws, its report is one of reportOfError() that names the signal, and a new worker goes on
+/// with the next. Must be called before this process has used LibTorch's threads. Throws Error(cancelled).
+std::vector<Report> checkSuite(const std::vector<SuiteCase>& cases, const SuiteOptions& options,
+                               const std::function<void(const Report&)>& done, const Progress& progress = {});
 
 }  // namespace retrograd

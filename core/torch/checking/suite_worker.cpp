@@ -16,22 +16,18 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-CheckReport failed(const SuiteCase& suiteCase, std::string reason) {
-  return {.name = suiteCase.name, .status = CheckStatus::error, .reason = std::move(reason)};
-}
-
-CheckReport checkCase(const SuiteCase& suiteCase, const SuiteOptions& options) {
+Report checkCase(const SuiteCase& suiteCase, const SuiteOptions& options) {
   const auto start = Clock::now();
-  CheckReport report;
+  Report report;
   try {
     report = options.check ? options.check(suiteCase) : checkModel(suiteCase.model, suiteCase.options);
   } catch (const std::exception& error) {
-    report = failed(suiteCase, messageOf(error));
+    report = reportOfError({}, messageOf(error));
   } catch (...) {
-    report = failed(suiteCase, "an unknown exception");
+    report = reportOfError({}, "an unknown exception");
   }
-  report.name = suiteCase.name;
-  report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  report.subject = suiteCase.name;
+  report.details["seconds"] = std::chrono::duration<double>(Clock::now() - start).count();
   return report;
 }
 
@@ -49,7 +45,8 @@ bool writeAll(int to, std::string_view text) {
 int work(int to, const std::vector<SuiteCase>& cases, std::size_t first, const SuiteOptions& options) {
   setThreads(options.threads);
   for (std::size_t i = first; i < cases.size(); ++i) {
-    const auto json = toJson(checkCase(cases[i], options));
+    const auto report = checkCase(cases[i], options);
+    const auto json = toJson(report, decide(report));
     if (!writeAll(to, json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n")) break;
   }
   return 0;
@@ -64,7 +61,7 @@ class Worker {
 
   /// The next report; nullopt when the worker has ended or took too long (then `why()` says how). Throws
   /// Error(cancelled).
-  std::optional<CheckReport> next(const Progress& progress) {
+  std::optional<Report> next(const Progress& progress) {
     const auto start = Clock::now();
     while (lines_.empty()) {
       if (progress.stopRequested()) child_.kill();
@@ -84,7 +81,7 @@ class Worker {
     }
     const auto line = std::move(lines_.front());
     lines_.pop_front();
-    return checkReportFromJson(nlohmann::ordered_json::parse(line));
+    return reportFromJson(nlohmann::ordered_json::parse(line));
   }
   const std::string& why() const { return why_; }
 
@@ -100,15 +97,15 @@ class Worker {
 
 }  // namespace
 
-std::vector<CheckReport> checkSuite(const std::vector<SuiteCase>& cases, const SuiteOptions& options,
-                                    const std::function<void(const CheckReport&)>& done, const Progress& progress) {
-  std::vector<CheckReport> reports;
+std::vector<Report> checkSuite(const std::vector<SuiteCase>& cases, const SuiteOptions& options,
+                               const std::function<void(const Report&)>& done, const Progress& progress) {
+  std::vector<Report> reports;
   while (reports.size() < cases.size()) {
     Worker worker(cases, reports.size(), options);
     while (reports.size() < cases.size()) {
       auto report = worker.next(progress);
       const bool ended = !report;
-      reports.push_back(ended ? failed(cases[reports.size()], worker.why()) : std::move(*report));
+      reports.push_back(ended ? reportOfError(cases[reports.size()].name, worker.why()) : std::move(*report));
       if (done) done(reports.back());
       progress.at("check", static_cast<double>(reports.size()) / static_cast<double>(cases.size()));
       if (ended) break;

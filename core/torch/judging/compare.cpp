@@ -266,8 +266,8 @@ std::string shapeDifference(const TensorData& actual, const TensorData& expected
   return fmt::format("is {}, expected {}", describe(actual.meta), describe(expected.meta));
 }
 
-Deviation difference(const TensorData& actual, const TensorData& expected, bool anyFloatType) {
-  Deviation found;
+Measure difference(const TensorData& actual, const TensorData& expected, bool anyFloatType) {
+  Measure found;
   const auto fail = [&](std::string reason) {
     found.failure = std::move(reason);
     found.deviation = infinity;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/judge/claim.h"
 #include "core/trace/tensor_data.h"
 
 namespace retrograd {
@@ -14,18 +15,10 @@ DType realType(DType dtype);
 /// The tensor of this name; null where there is none.
 const TensorData* findTensor(const TensorMap& map, const std::string& name);
 
-/// How far one tensor is from another.
-struct Deviation {
-  double deviation = 0;  ///< largest difference of an element; infinite where the tensors cannot be compared
-  double scale = 0;      ///< largest finite magnitude among the expected elements
-  std::string failure;   ///< what no tolerance covers: another shape or dtype, "3 elements are NaN where ..."; empty
-                         ///< where there is none
-};
-
-/// Compares element by element, in double precision. NaN equals NaN, infinity equals the same infinity. Floats of eight
-/// bits differ or do not, by their bits. Complex tensors may be given as `view_as_real`. `anyFloatType`: a floating
-/// tensor may have another precision than expected.
-Deviation difference(const TensorData& actual, const TensorData& expected, bool anyFloatType = false);
+/// Compares element by element, in double precision, with no tolerance. NaN equals NaN, infinity equals the same
+/// infinity. Floats of eight bits differ or do not, by their bits. Complex tensors may be given as `view_as_real`.
+/// `anyFloatType`: a floating tensor may have another precision than expected.
+Measure difference(const TensorData& actual, const TensorData& expected, bool anyFloatType = false);
 /// Shape and dtype only: the failure, empty where they agree.
 std::string shapeDifference(const TensorData& actual, const TensorData& expected, bool anyFloatType = false);
 

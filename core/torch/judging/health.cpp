@@ -2,7 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
+#include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include "core/derivation/result_names.h"
@@ -12,7 +13,6 @@
 #include "core/torch/judging/compare.h"
 #include "core/torch/judging/named_results.h"
 #include "core/torch/session/record_run.h"
-#include "core/trace/source.h"
 
 namespace retrograd {
 namespace {
@@ -31,6 +31,13 @@ bool hasNumbers(const TensorData& tensor) {
   return tensor.data && isDifferentiable(tensor.meta.dtype) && itemSize(tensor.meta.dtype) > 1;
 }
 
+Claim notFiniteClaim(const std::string& name, std::int64_t nan, std::int64_t infinite, std::int64_t elements) {
+  return {.by = Producer::health,
+          .kind = "not-finite",
+          .subject = name,
+          .sentence = fmt::format("{} has {} NaN and {} infinities among {} elements", name, nan, infinite, elements)};
+}
+
 class Examination {
  public:
   Examination(const Analysis& analysis, const TensorMap& run, const std::set<std::string>& expected)
@@ -47,7 +54,7 @@ class Examination {
         if (isGradientName(name)) losses_.insert(place);
   }
 
-  Health run() {
+  std::vector<Claim> run() {
     for (const auto& [name, tensor] : run_)
       if (hasNumbers(tensor)) lookAtResult(name, tensor);
     const auto& inputs = analysis_.computation().inputs;
@@ -60,7 +67,7 @@ class Examination {
       if (statistics.nan + statistics.inf == 0 || (!isParameter && isMask(inputs[i].value, statistics))) continue;
       add((isParameter ? "p." : "b.") + inputs[i].target, statistics);
     }
-    return std::move(health_);
+    return std::move(claims_);
   }
 
  private:
@@ -104,15 +111,13 @@ class Examination {
     add(name, statistics);
   }
 
-  static BadTensor badTensor(const std::string& name, const TensorStatistics& statistics) {
-    return {name, static_cast<std::size_t>(statistics.nan), static_cast<std::size_t>(statistics.inf),
-            static_cast<std::size_t>(statistics.elements)};
-  }
-  void add(const std::string& name, const TensorStatistics& statistics) {
-    health_.bad.push_back(badTensor(name, statistics));
+  void add(const std::string& name, const TensorStatistics& s) {
+    claims_.push_back(notFiniteClaim(name, s.nan, s.inf, s.elements));
   }
   void note(const std::string& name, const TensorStatistics& statistics, const char* why) {
-    health_.notes.push_back(describe(badTensor(name, statistics)) + why);
+    add(name, statistics);
+    claims_.back().severity = Severity::note;
+    claims_.back().sentence += why;
   }
 
   const Analysis& analysis_;
@@ -122,79 +127,35 @@ class Examination {
   std::set<std::string>
       losses_;  // outputs that are never meant to be infinite: the loss, gradients that were differentiated
   std::map<std::string, ValueId> values_;
-  Health health_;
+  std::vector<Claim> claims_;
 };
 
 }  // namespace
 
-Health healthOf(const Analysis& analysis, const TensorMap& run, const std::set<std::string>& expected, bool elsewhere,
-                const Progress& progress) {
-  auto health = Examination(analysis, run, expected).run();
-  if (!health.sound()) {
-    health.roots = rootsOfNonFinite(analysis, progress);
-  } else if (elsewhere) {
-    const auto roots = describeRoots(rootsOfNonFinite(analysis, progress));
-    if (!roots.empty())
-      health.notes.push_back("NaN or infinities that reach no loss, gradient, parameter or buffer: " + roots);
-  }
-  return health;
+std::vector<Claim> healthOf(const Analysis& analysis, const TensorMap& run, const std::set<std::string>& expected,
+                            bool elsewhere, const Progress& progress) {
+  auto claims = Examination(analysis, run, expected).run();
+  const bool isSound = std::ranges::none_of(claims, [](const Claim& c) { return c.severity == Severity::fault; });
+  if (isSound && !elsewhere) return claims;
+  auto roots = rootsOfNonFinite(analysis, progress);
+  if (isSound)
+    for (auto& root : roots) {
+      root.severity = Severity::note;
+      root.sentence = "in no loss, gradient, parameter or buffer: " + root.sentence;
+    }
+  claims.insert(claims.begin(), std::make_move_iterator(roots.begin()), std::make_move_iterator(roots.end()));
+  return claims;
 }
 
-void Health::addIfBad(const std::string& name, const TensorData& tensor) {
+std::optional<Claim> notFinite(const std::string& name, const TensorData& tensor) {
   const auto count = countNonFinite(tensor);
-  if (count.nan + count.infinite > 0)
-    bad.push_back({name, count.nan, count.infinite, static_cast<std::size_t>(tensor.meta.elements())});
+  if (count.nan + count.infinite == 0) return std::nullopt;
+  return notFiniteClaim(name, static_cast<std::int64_t>(count.nan), static_cast<std::int64_t>(count.infinite),
+                        tensor.meta.elements());
 }
 
-std::string describe(const BadTensor& tensor) {
-  return fmt::format("{} has {} NaN and {} infinities among {} elements", tensor.name, tensor.nan, tensor.infinite,
-                     tensor.elements);
-}
-
-std::string describe(const Health& health) {
-  if (health.sound()) return {};
-  const auto roots = describeRoots(health.roots);
-  return describe(health.bad.front()) + (roots.empty() ? "" : ", " + roots);
-}
-
-std::vector<std::string> rootsOfNonFinite(const Analysis& analysis, const Progress& progress) {
-  const auto& document = *analysis.document;
-  const auto walk = walkToRoots(analysis, recordRun(analysis, {}, progress));
-  std::vector<std::string> roots;
-  if (walk.path.empty()) return roots;
-  const auto add = [&](BoundSymbolId op, ValueId value, const TensorStatistics& statistics) {
-    roots.push_back(op ? placeOfOp(document, op, value) : badInputText(analysis, value, statistics));
-  };
-  add(walk.root, walk.path.back().value, walk.path.back().statistics);
-  for (const auto& other : walk.otherRoots) add(other.op, other.value, other.statistics);
-  return roots;
-}
-
-std::string describeRoots(const std::vector<std::string>& roots) {
-  constexpr std::size_t shown = 5;
-  std::string text;
-  for (std::size_t i = 0; i < roots.size() && i < shown; ++i)
-    text += std::string(i ? "; also " : "first ") + (isBadInputText(roots[i]) ? "in " : "made by ") + roots[i];
-  if (roots.size() > shown) text += fmt::format("; and {} more", roots.size() - shown);
-  return text;
-}
-
-/// Where it comes from first: the list of what it reached may be long.
-std::string healthText(const Health& health) {
-  constexpr std::size_t shown = 3;
-  std::string text = "not healthy: ";
-  if (!health.roots.empty()) text += "NaN or infinities are " + describeRoots(health.roots) + "; ";
-  for (std::size_t i = 0; i < health.bad.size() && i < shown; ++i) text += (i ? "; " : "") + describe(health.bad[i]);
-  if (health.bad.size() > shown) text += fmt::format("; and {} more tensors", health.bad.size() - shown);
-  return text;
-}
-
-nlohmann::ordered_json toJson(const Health& health) {
-  auto bad = nlohmann::ordered_json::array();
-  for (const auto& tensor : health.bad)
-    bad.push_back(
-        {{"name", tensor.name}, {"nan", tensor.nan}, {"infinite", tensor.infinite}, {"elements", tensor.elements}});
-  return {{"sound", health.sound()}, {"not_finite", std::move(bad)}, {"roots", health.roots}};
+std::vector<Claim> rootsOfNonFinite(const Analysis& analysis, const Progress& progress) {
+  return claimsOf(analysis, walkToRoots(analysis, recordRun(analysis, {}, progress)));
 }
 
 }  // namespace retrograd

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <unordered_map>
 
 #include "core/torch/judging/compare.h"
@@ -11,7 +10,7 @@
 namespace retrograd {
 namespace {
 
-constexpr double noiseFactor = 4, noisyShare = 0.01;
+constexpr double noiseFactor = 4;
 
 bool isHalf(DType d) { return d == DType::f16 || d == DType::bf16 || d == DType::c32; }
 bool isSingle(DType d) { return d == DType::f32 || d == DType::c64; }
@@ -49,14 +48,6 @@ double roundingFloor(DType dtype, double scale, double terms) {
   return scale * ((isHalf(dtype) ? 2 : 8) * unitRoundoff(dtype) + unitRoundoff(accumulation) * std::sqrt(terms));
 }
 
-double TensorVerdict::ratio() const {
-  if (!failure.empty()) return std::numeric_limits<double>::infinity();
-  if (deviation == 0) return 0;
-  return tolerance > 0 ? deviation / tolerance : std::numeric_limits<double>::infinity();
-}
-
-bool TensorVerdict::tooNoisy() const { return tolerance > noisyShare * scale; }
-
 Judge::Judge(std::shared_ptr<const Analysis> analysis, std::optional<double> relative, Noise::Options noise)
     : analysis_(std::move(analysis)), relative_(relative), noise_(analysis_, noise) {}
 
@@ -70,21 +61,20 @@ double Judge::floorOf(const std::string& name, const TensorData& expected, doubl
   return roundingFloor(expected.meta.dtype, scale, termsOf(name));
 }
 
-TensorVerdict Judge::compare(const std::string& name, const TensorData& actual, const TensorData& expected,
-                             bool anyFloatType, double times) {
-  auto found = difference(actual, expected, anyFloatType);
-  TensorVerdict verdict{name, found.deviation, 0, found.scale, std::move(found.failure)};
+Measure Judge::compare(const std::string& name, const TensorData& actual, const TensorData& expected, bool anyFloatType,
+                       double times) {
+  auto measure = difference(actual, expected, anyFloatType);
   if (relative_) {
-    verdict.tolerance = *relative_ * verdict.scale;
-    return verdict;
+    measure.tolerance = *relative_ * measure.scale;
+    return measure;
   }
-  const auto floor = floorOf(name, expected, verdict.scale);
-  verdict.tolerance = noiseFactor * times * noise_.of(name) + floor;
-  if (verdict.failure.empty() && verdict.deviation > verdict.tolerance)
-    verdict.tolerance = noiseFactor * times * noise_.refined(name) + floor;
-  if (verdict.failure.empty() && verdict.deviation > verdict.tolerance)
-    verdict.tolerance = noiseFactor * times * noise_.finest(name) + floor;
-  return verdict;
+  const auto floor = floorOf(name, expected, measure.scale);
+  measure.tolerance = noiseFactor * times * noise_.of(name) + floor;
+  if (measure.failure.empty() && measure.deviation > measure.tolerance)
+    measure.tolerance = noiseFactor * times * noise_.refined(name) + floor;
+  if (measure.failure.empty() && measure.deviation > measure.tolerance)
+    measure.tolerance = noiseFactor * times * noise_.finest(name) + floor;
+  return measure;
 }
 
 }  // namespace retrograd

@@ -4,24 +4,10 @@
 #include <optional>
 #include <string>
 
+#include "core/judge/claim.h"
 #include "core/torch/judging/noise.h"
 
 namespace retrograd {
-
-/// How one tensor compares with what is expected of it, in the tensor's own unit.
-struct TensorVerdict {
-  std::string name;      ///< "grad.p.w"; under f64/ in double, under eager/ against LibTorch's autograd
-  double deviation = 0;  ///< largest difference of an element; infinite where the tensors cannot be compared
-  double tolerance = 0;  ///< what that may be
-  double scale = 0;      ///< largest magnitude expected
-  std::string failure;   ///< what no tolerance covers: "missing", "is f32[2], expected f32[3]"
-
-  bool good() const { return failure.empty() && deviation <= tolerance; }
-  /// deviation / tolerance; 0 where nothing differs, infinite where no tolerance helps.
-  double ratio() const;
-  /// The tolerance is beyond 1 % of the tensor's largest element: an error of a few percent would not be seen.
-  bool tooNoisy() const;
-};
 
 /// What rounding alone may do to an element of a tensor whose largest is `scale`, and which an op made of `terms`
 /// numbers: the floor of a Judge's tolerance.
@@ -45,8 +31,8 @@ class Judge {
                  Noise::Options noise = {});
 
   /// `name`: as namedResults(). `times`: of results that add up so many runs of the analysis.
-  TensorVerdict compare(const std::string& name, const TensorData& actual, const TensorData& expected,
-                        bool anyFloatType = false, double times = 1);
+  Measure compare(const std::string& name, const TensorData& actual, const TensorData& expected,
+                  bool anyFloatType = false, double times = 1);
 
   Noise& noise() { return noise_; }
 

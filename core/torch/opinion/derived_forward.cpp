@@ -213,17 +213,16 @@ bool DerivedForward::isAsJoint(Judge& judge, std::size_t i, const TensorData* gr
   return compare(judge, i, *gradient, *expected).good();
 }
 
-TensorVerdict DerivedForward::compare(Judge& judge, std::size_t i, const TensorData& gradient,
-                                      const TensorData& expected) {
+Measure DerivedForward::compare(Judge& judge, std::size_t i, const TensorData& gradient, const TensorData& expected) {
   if ((passesUnknown(i) || isFromJoint(i)) && joint() != nullptr) return compareByJoint(i, gradient, expected);
   return judge.compare(gradientName(i), gradient, expected);
 }
 
-TensorVerdict DerivedForward::againstJoint(std::size_t i, const TensorData& gradient) {
+Measure DerivedForward::againstJoint(std::size_t i, const TensorData& gradient) {
   return compareByJoint(i, gradient, *joint()->at(i));
 }
 
-TensorVerdict DerivedForward::compareByJoint(std::size_t i, const TensorData& gradient, const TensorData& expected) {
+Measure DerivedForward::compareByJoint(std::size_t i, const TensorData& gradient, const TensorData& expected) {
   if (!jointJudge_)
     jointJudge_.emplace(jointModel_.analysis, std::nullopt, Noise::Options{.rounds = Noise::HalfOps::all});
   return jointJudge_->compare("out." + std::to_string(graphs_.results + i), gradient, expected);

@@ -57,10 +57,10 @@ class DerivedForward {
   /// Whether a gradient is that of the joint graph, which is there. Null: it is None.
   bool isAsJoint(Judge& judge, std::size_t i, const TensorData* gradient);
   /// A gradient against that of the joint graph, which is there and not None, by the noise of the joint graph.
-  TensorVerdict againstJoint(std::size_t i, const TensorData& gradient);
+  Measure againstJoint(std::size_t i, const TensorData& gradient);
   /// A gradient against another, by the noise that `judge` has of the derived one, or by that of the joint graph where
   /// the derived one has elements of it or is unknown.
-  TensorVerdict compare(Judge& judge, std::size_t i, const TensorData& gradient, const TensorData& expected);
+  Measure compare(Judge& judge, std::size_t i, const TensorData& gradient, const TensorData& expected);
   /// A judge by the noise of this model.
   Judge judge() const { return Judge(model_.analysis, {}, {.rounds = Noise::HalfOps::all}); }
 
@@ -72,7 +72,7 @@ class DerivedForward {
   TensorMeta tangentMeta(std::size_t k) const;
   void takeCotangents();
   void takeFromJoint();
-  TensorVerdict compareByJoint(std::size_t i, const TensorData& gradient, const TensorData& expected);
+  Measure compareByJoint(std::size_t i, const TensorData& gradient, const TensorData& expected);
   bool isDerivedAsJoint();
   std::vector<std::optional<TensorData>> runJointGraph();
 

@@ -15,15 +15,24 @@ namespace {
 
 using Parting = SecondOpinion::Parting;
 
-bool isOff(const std::vector<TensorVerdict>& verdicts) {
-  return std::ranges::any_of(verdicts, [](const auto& verdict) { return !verdict.good(); });
-}
+bool isOff(const std::vector<Claim>& claims) { return !std::ranges::all_of(claims, &Claim::good); }
 
 /// `isApart`: job and derived backward differ from each other.
 Parting partingOf(bool jobIsOff, bool derivedIsOff, bool isApart) {
   if (jobIsOff && derivedIsOff) return isApart ? Parting::all : Parting::reference;
   if (jobIsOff) return Parting::job;
   return derivedIsOff && isApart ? Parting::derived : Parting::none;
+}
+
+std::string_view sentenceOf(Parting parting) {
+  switch (parting) {
+    case Parting::none: return "";
+    case Parting::job: return "the job parts from the reference and from the derived backward, which agree";
+    case Parting::derived: return "the derived backward parts from the job and from the reference, which agree";
+    case Parting::reference: return "the reference parts from the job and from the derived backward, which agree";
+    case Parting::all: return "job, derived backward and reference all differ from each other";
+  }
+  return "";
 }
 
 /// Tensors by name of the reference ("loss", "grad.w"): the name that the judge has for it, and the tensors that the
@@ -86,9 +95,7 @@ std::string whyNot(const ReferenceSides& sides) {
 }
 
 /// A reference that is given and not compared makes no verdict possible.
-void leave(const std::string& why, SecondOpinion& opinion) {
-  if (opinion.reason.empty()) opinion.reason = why;
-}
+void leave(const std::string& why, SecondOpinion& opinion) { opinion.report.notJudged.push_back({{}, why}); }
 
 bool isOneMemory(const TensorData& a, const TensorData& b) {
   return a.data != nullptr && a.data == b.data && a.meta.offset == b.meta.offset && a.meta.sizes == b.meta.sizes &&
@@ -125,36 +132,39 @@ void compareWithReference(const TensorMap& reference, const ReferenceSides& side
                  opinion);
   const bool tf32 = convolvesInTf32(sides.graphs.forward);
   if (tf32)
-    opinion.notes.emplace_back(
+    opinion.report.notes.emplace_back(
         "the job ran float32 convolutions on a GPU, which rounds their operands to TF32 by default: the reference is "
         "compared with that tolerance");
   constexpr double tf32Tolerance = 4.0 / 2048;  // a few roundings of operands to 11 bits
   auto judge = sides.derived.judge();
-  const auto verdictOf = [&](const Compared& entry, const TensorData* tensor) {
-    if (tensor == nullptr) return TensorVerdict{entry.name, 0, 0, 0, "missing"};
+  const auto claimOn = [&](const Compared& entry, const TensorData* tensor) {
+    if (tensor == nullptr) return claimOf(Producer::reference, entry.name, Measure::failed("missing"));
     const auto& expected = reference.at(entry.name);
-    auto verdict = entry.input ? sides.derived.compare(judge, *entry.input, *tensor, expected)
+    auto measure = entry.input ? sides.derived.compare(judge, *entry.input, *tensor, expected)
                                : judge.compare(entry.judged, *tensor, expected);
-    verdict.name = entry.name;
-    if (tf32) verdict.tolerance = std::max(verdict.tolerance, tf32Tolerance * verdict.scale);
-    return verdict;
+    if (tf32) measure.tolerance = std::max(measure.tolerance, tf32Tolerance * measure.scale);
+    return claimOf(Producer::reference, entry.name, std::move(measure));
   };
+  std::vector<Claim> ofDerived, ofJob;
   for (const auto& entry : compared) {
-    opinion.referenced.push_back(verdictOf(entry, entry.derived));
-    opinion.jobReferenced.push_back(verdictOf(entry, entry.job));
+    ofDerived.push_back(claimOn(entry, entry.derived));
+    ofJob.push_back(claimOn(entry, entry.job));
   }
-  opinion.parting = partingOf(isOff(opinion.jobReferenced), isOff(opinion.referenced), !opinion.findings.empty());
-}
-
-std::string_view sentenceOf(Parting parting) {
-  switch (parting) {
-    case Parting::none: return "";
-    case Parting::job: return "the job parts from the reference and from the derived backward, which agree";
-    case Parting::derived: return "the derived backward parts from the job and from the reference, which agree";
-    case Parting::reference: return "the reference parts from the job and from the derived backward, which agree";
-    case Parting::all: return "job, derived backward and reference all differ from each other";
+  const bool isApart =
+      std::ranges::find(opinion.report.claims, Severity::fault, &Claim::severity) != opinion.report.claims.end();
+  opinion.parting = partingOf(isOff(ofJob), isOff(ofDerived), isApart);
+  auto& claims = opinion.report.claims;
+  claims.insert(claims.end(), ofJob.begin(), ofJob.end());
+  if (opinion.parting != Parting::none)
+    claims.push_back({.by = Producer::reference,
+                      .severity = Severity::note,
+                      .kind = "parting",
+                      .sentence = std::string(sentenceOf(opinion.parting))});
+  for (auto& claim : ofDerived) {
+    claim.kind = "derived-tensor";
+    claim.severity = std::min(claim.severity, Severity::note);
+    claims.push_back(std::move(claim));
   }
-  return "";
 }
 
 std::vector<std::string> tiedNames(const TensorMap& weights, std::string_view name) {

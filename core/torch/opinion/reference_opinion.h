@@ -26,8 +26,8 @@ struct ReferenceSides {
 bool convolvesInTf32(const fx::Graph& graph);
 
 /// Compares job and derived backward with the reference, and says which of the three parts from the others. Where TF32
-/// rounds operands, each tensor may be off by what that takes away, relative to its largest element. Sets the opinion's
-/// reason where the reference, or a tensor of it, cannot be compared.
+/// rounds operands, each tensor may be off by what that takes away, relative to its largest element. What of the
+/// reference cannot be compared was not judged.
 void compareWithReference(const TensorMap& reference, const ReferenceSides& sides, SecondOpinion& opinion);
 
 /// The other names under which the weights hold the tensor of this name, in the Python program's words ("head.weight"):

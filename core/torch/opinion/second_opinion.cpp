@@ -12,6 +12,7 @@
 #include "core/formats/jobs/line_links.h"
 #include "core/formats/jobs/shared_draws.h"
 #include "core/torch/judging/compare.h"
+#include "core/torch/judging/health.h"
 #include "core/torch/judging/named_results.h"
 #include "core/torch/opinion/derived_forward.h"
 #include "core/torch/opinion/gradient_comparison.h"
@@ -77,13 +78,17 @@ std::string leftOutCompiles(const jobs::JobLog& log, const jobs::GraphChoice& ch
   if (isElsewhere && ranks.empty()) ways.emplace_back("the other logs of the folder");
   return ways.empty() ? "" : fmt::format("this is the first compile alone; there are more: {}", fmt::join(ways, "; "));
 }
-using Verdict = SecondOpinion::Verdict;
-
 constexpr double otherCotangent = 0.5;  // a power of two: what is right scales by it bit for bit
 
 TensorMap constantsOf(const JobGraphs& graphs) {
   return graphs.dynamo ? jobs::constantsOfDynamo(graphs.joint ? *graphs.joint : graphs.forward, *graphs.dynamo)
                        : TensorMap();
+}
+
+/// The sentence of the first note among the claims.
+std::string firstNote(const Report& report) {
+  const auto found = std::ranges::find(report.claims, Severity::note, &Claim::severity);
+  return found == report.claims.end() ? std::string() : found->sentence;
 }
 
 /// One compile under comparison.
@@ -97,9 +102,7 @@ class Opinion {
         request_(request),
         progress_(progress),
         derived_(graphs_, request.seed, request.cotangent, constantsOf(graphs_), request.filled, progress),
-        job_(graphs_, derived_, request.seed, request.filled, progress) {
-    opinion_.showsCuts = derived_.forward().isKnown;
-  }
+        job_(graphs_, derived_, request.seed, request.filled, progress) {}
 
   SecondOpinion form() {
     try {
@@ -120,11 +123,9 @@ class Opinion {
         compareWithReference(*request_.reference,
                              {graphs_, derived_, job_, request_.weights, drawsBetween_, unfilled()}, opinion_);
     } catch (const NotPossible& e) {
-      opinion_.reason = e.reason;
+      notJudged(e.reason);
     }
     conclude();
-    examineHealth();
-    if (opinion_.verdict == Verdict::agrees) opinion_.looks = looksWorth();
     return std::move(opinion_);
   }
 
@@ -135,10 +136,9 @@ class Opinion {
     opaque_ = opaqueOps(graphs_);
     requireResults(opaque_, request_.filled);
     if (opaque_.calls.empty()) return;
-    opinion_.notes.push_back(
-        fmt::format("not run, because LibTorch does not have it: {}. {} took its place in all graphs alike",
-                    shortList(opaque_.calls),
-                    request_.filled.empty() ? "An arbitrary function of what it reads" : "What was filled in"));
+    note(fmt::format("not run, because LibTorch does not have it: {}. {} took its place in all graphs alike",
+                     shortList(opaque_.calls),
+                     request_.filled.empty() ? "An arbitrary function of what it reads" : "What was filled in"));
   }
 
   /// The results of opaque ops that nobody gave.
@@ -157,7 +157,7 @@ class Opinion {
     auto inputs = jobInputs(log_, choice_, graphs_, request_, progress_);
     opinion_.drawn = inputs.drawn;
     drawsBetween_ = inputs.drawsBetween;
-    for (auto& note : inputs.notes) opinion_.notes.push_back(std::move(note));
+    for (auto& one : inputs.notes) note(std::move(one));
     return std::move(inputs.given);
   }
 
@@ -175,11 +175,10 @@ class Opinion {
     std::vector<std::string> given;
     for (const auto& [name, attribute] : listing.constants)
       known.contains(attribute) ? given.push_back(name + " is a constant of the compiled program") : void(++drawn);
-    for (const auto& note : listing.notes)
-      if (std::ranges::none_of(given, [&](const auto& text) { return note.starts_with(text); }))
-        opinion_.notes.push_back(note);
+    for (const auto& one : listing.notes)
+      if (std::ranges::none_of(given, [&](const auto& text) { return one.starts_with(text); })) note(one);
     for (const auto& op : derived_.underived())
-      opinion_.notes.push_back(
+      note(
           fmt::format("{} has no derivative here: gradients through it are compared with those of "
                       "the joint graph of the same compile",
                       op));
@@ -215,8 +214,8 @@ class Opinion {
   /// The draws of the backward's own, which explain what differs.
   void nameOwnDraws() {
     for (const auto node : graphs_.ownDraws)
-      addFinding("", "draws random numbers of its own: nothing in the graphs ties them to those that the forward drew",
-                 node);
+      addFault("own-draw",
+               "draws random numbers of its own: nothing in the graphs ties them to those that the forward drew", node);
   }
 
   static std::string sourceIn(const fx::Graph& graph, const fx::Node& node) {
@@ -232,7 +231,7 @@ class Opinion {
     if (derived_.model().listing.assumedSizes)
       throw NotPossible{"the job's backward does not run with sizes that the log does not say: " + why};
     nameOwnDraws();
-    opinion_.findings.push_back({"all", "the job's backward does not run: " + why, {}, {}, 0});
+    addFault("does-not-run", "the job's backward does not run: " + why, {});
     return false;
   }
 
@@ -241,39 +240,45 @@ class Opinion {
   void compareAll() {
     Judge judge(derived_.model().analysis, {}, {.movesHalves = false, .rounds = Noise::HalfOps::backward});
     std::vector<std::size_t> wrong, right;
-    std::vector<std::pair<std::size_t, std::string>> found;
+    std::vector<std::pair<std::size_t, Claim>> found;
     GradientComparison gradients(graphs_, derived_, job_, judge, opinion_, witnessed_);
     for (std::size_t i = 0; i < graphs_.backward.outputs.size(); ++i) {
-      auto text = gradients.compare(i);
-      (text.empty() ? right : wrong).push_back(i);
-      if (!text.empty()) found.emplace_back(i, std::move(text));
+      auto claim = gradients.compare(i);
+      (claim && !claim->good() ? wrong : right).push_back(i);
+      if (claim) found.emplace_back(i, std::move(*claim));
     }
+    auto& report = opinion_.report;
+    report.judged = found.size();
+    report.due = graphs_.backward.outputs.size() - gradients.none();
+    notFinite_ = gradients.notFinite();
+    if (gradients.none() > 0) note(fmt::format("{} of the gradients are None in both", gradients.none()));
+    report.details["none"] = static_cast<double>(gradients.none());
     compareTypes();
     compareResults(judge);
-    witnessed_.settle(derived_.forward(), graphs_.backward.outputs.size(), opinion_);
-    if (found.empty()) {
-      if (!graphs_.ownDraws.empty() && opinion_.reason.empty())
-        opinion_.reason =
-            "the backward draws random numbers of its own, though no gradient depends on them with these "
-            "values: " +
-            ownDrawText();
-      return;
-    }
-    if (lacksWitness()) {
-      const auto& [output, text] = found.front();
-      opinion_.reason = fmt::format(
+    witnessed_.settle(derived_.forward(), graphs_.backward.outputs.size(), report);
+    if (wrong.empty() && !graphs_.ownDraws.empty())
+      notJudged("the backward draws random numbers of its own, though no gradient depends on them with these values: " +
+                ownDrawText());
+    if (!wrong.empty() && !lacksWitness()) nameOwnDraws();
+    const auto suspect = wrong.empty() ? std::nullopt : suspectOf(graphs_, wrong, right);
+    const bool isUnknown = !wrong.empty() && lacksWitness();
+    for (auto& [output, claim] : found) addGradient(output, std::move(claim), suspect, isUnknown);
+    if (isUnknown)
+      notJudged(fmt::format(
           "the program runs ops that autograd did not record, and the log has no joint graph with the same draws to "
-          "tell "
-          "which: {} of {} gradients differ ({}: {})",
-          found.size(), graphs_.backward.outputs.size(), inputLabel(graphs_, output), text);
-      return;
-    }
-    nameOwnDraws();
-    const auto suspect = suspectOf(graphs_, wrong, right);
-    for (const auto& [output, text] : found) {
-      addFinding(inputLabel(graphs_, output), text, suspect ? suspect : producerOf(graphs_, output));
-      if (const auto& source = graphs_.sources[output]) opinion_.findings.back().input = jobs::plainName(source->name);
-    }
+          "tell which: {} of {} gradients differ ({})",
+          wrong.size(), graphs_.backward.outputs.size(), firstNote(report)));
+  }
+
+  /// `isUnknown`: nothing says whether it is wrong.
+  void addGradient(std::size_t output, Claim claim, std::optional<std::size_t> suspect, bool isUnknown) {
+    if (claim.good()) return add(std::move(claim), {});
+    BackwardPlace place;
+    if (isUnknown) claim.severity = Severity::note;
+    else place = nameOp(claim, suspect ? suspect : producerOf(graphs_, output));
+    place.gradientOf = graphs_.forward.inputs[output].name;
+    if (const auto& source = graphs_.sources[output]) place.input = jobs::plainName(source->name);
+    add(std::move(claim), std::move(place));
   }
 
   /// Whether nothing says that the gradients were cut as in the program.
@@ -291,13 +296,9 @@ class Opinion {
       const auto position = graphs_.differentiated[k];
       const auto* result = job_.result(position);
       if (derived == nullptr || result == nullptr) continue;
-      const auto verdict = judge.compare(name, *result, *derived);
-      if (!verdict.good())
-        addFinding("",
-                   fmt::format("output {} of the forward graph is off by {:.3g} from the joint graph's, tolerance "
-                               "{:.3g}",
-                               position, verdict.deviation, verdict.tolerance),
-                   {});
+      add(claimOf(Producer::jointGraph, fmt::format("output {} of the forward graph", position),
+                  judge.compare(name, *result, *derived)),
+          {});
     }
   }
 
@@ -318,9 +319,9 @@ class Opinion {
       const auto& type = graphs_.backward.types[node.type];
       const auto& meta = document.meta(value->second);
       if (meta.dtype != type.dtype) {
-        addFinding(
-            "", fmt::format("{} is {}, and the graph says {}", node.name, shortName(meta.dtype), shortName(type.dtype)),
-            n);
+        addFault(
+            "other-type",
+            fmt::format("{} is {}, and the graph says {}", node.name, shortName(meta.dtype), shortName(type.dtype)), n);
       }
     }
   }
@@ -335,45 +336,77 @@ class Opinion {
                                                  : 0;  // where a 0 flows in, a fault of that element alone is hidden
   }
 
-  void addFinding(const std::string& gradient, const std::string& what, std::optional<std::size_t> node) {
-    BackwardFinding finding{gradient, what, {}, {}, 0};
-    if (node) {
-      const auto& at = graphs_.backward.nodes[*node];
-      if (at.call.is(Kind::call)) finding.target = at.call.items[0].text;
-      finding.op = fmt::format("{} ({})", at.name, finding.target.empty() ? "an item" : finding.target);
-      if (at.source != fx::noIndex) {
-        finding.file = graphs_.backward.sources[at.source].file;
-        finding.sourceLine = graphs_.backward.sources[at.source].line;
-      }
-      finding.source = sourceText(graphs_.backward, at);
-      finding.line = at.line;
+  void note(std::string text) { opinion_.report.notes.push_back(std::move(text)); }
+  void notJudged(std::string why) { opinion_.report.notJudged.push_back({{}, std::move(why)}); }
+
+  void add(Claim claim, BackwardPlace place) {
+    opinion_.report.claims.push_back(std::move(claim));
+    opinion_.places.push_back(std::move(place));
+  }
+
+  void addFault(const char* kind, std::string sentence, std::optional<std::size_t> node) {
+    Claim claim{.by = Producer::derivative, .kind = kind, .sentence = std::move(sentence)};
+    auto place = nameOp(claim, node);
+    add(std::move(claim), std::move(place));
+  }
+
+  /// Says which op of the job's backward a claim comes from.
+  BackwardPlace nameOp(Claim& claim, std::optional<std::size_t> node) const {
+    BackwardPlace place;
+    if (!node) return place;
+    const auto& at = graphs_.backward.nodes[*node];
+    if (at.call.is(Kind::call)) place.target = at.call.items[0].text;
+    claim.sentence += fmt::format("; from {} ({}), line {} of the backward graph", at.name,
+                                  place.target.empty() ? "an item" : place.target, at.line);
+    claim.line = sourceText(graphs_.backward, at);
+    if (at.source != fx::noIndex) {
+      place.file = graphs_.backward.sources[at.source].file;
+      place.sourceLine = graphs_.backward.sources[at.source].line;
     }
-    opinion_.findings.push_back(std::move(finding));
+    place.line = at.line;
+    return place;
   }
 
   /// The losses, and where the NaN and infinities of losses and gradients come from.
   void examineHealth() {
-    if (opinion_.verdict != Verdict::agrees) return;
+    auto claims = std::move(notFinite_);
     for (const auto position : graphs_.differentiated)
       if (const auto* result = job_.result(position); result != nullptr && result->meta.elements() == 1)
-        opinion_.health.addIfBad(fmt::format("output {}", position), *result);
-    if (!opinion_.health.sound()) opinion_.health.roots = rootsOfNonFinite(*derived_.model().analysis, progress_);
+        if (auto bad = notFinite(fmt::format("output {}", position), *result)) claims.push_back(std::move(*bad));
+    if (claims.empty()) return;
+    auto roots = rootsOfNonFinite(*derived_.model().analysis, progress_);
+    claims.insert(claims.begin(), roots.begin(), roots.end());
+    for (auto& claim : claims) {
+      if (drawsAll()) claim.severity = Severity::note;
+      opinion_.report.claims.push_back(std::move(claim));
+    }
+    if (drawsAll())
+      notJudged(
+          "values that were drawn became NaN or infinite, which says nothing of the job and may hide what "
+          "differs; its weights and batch do");
   }
 
   void conclude() {
-    const bool isOff = std::ranges::any_of(opinion_.jobReferenced, [](const auto& verdict) { return !verdict.good(); });
+    auto& report = opinion_.report;
     if (opinion_.parting == SecondOpinion::Parting::derived && graphs_.ownDraws.empty()) {
-      opinion_.reason =
-          "the job's own loss and gradients equal the reference, and the derived ones do not: the graphs "
-          "do not show what autograd recorded";
-    } else if (!opinion_.findings.empty() || isOff) {
-      opinion_.verdict = Verdict::differs;
-      if (!opinion_.reason.empty()) opinion_.notes.push_back(std::exchange(opinion_.reason, {}));
-    } else if (opinion_.reason.empty() && opinion_.compared > 0) {
-      opinion_.verdict = Verdict::agrees;
-    } else if (opinion_.reason.empty()) {
-      opinion_.reason = "no gradient could be compared";
+      for (auto& claim : report.claims) claim.severity = std::min(claim.severity, Severity::note);
+      notJudged(
+          "the job's own loss and gradients equal the reference, and the derived ones do not: the graphs do not show "
+          "what autograd recorded");
     }
+    if (report.judged == 0 && report.notJudged.empty()) notJudged("no gradient could be compared");
+    const auto verdict = decide(report).verdict;
+    opinion_.agrees = verdict == Verdict::pass;
+    if (opinion_.agrees) opinion_.looks = looksWorth();
+    if (opinion_.agrees) examineHealth();
+    report.details["drawn"] = static_cast<double>(opinion_.drawn);
+    if (drawsAll() && opinion_.drawn > 0)  // otherwise each is named above
+      note(fmt::format("{} drawn from the descriptors in the log; the job's weights and batch compare what happened",
+                       opinion_.drawn == 1 ? "1 input was" : fmt::format("{} inputs were", opinion_.drawn)));
+    if (verdict == Verdict::fail && !derived_.forward().isKnown)
+      note(
+          "the difference may be right if the model has a backward of its own (autograd.Function) or a region under "
+          "no_grad: the log has no Dynamo graph, which shows them");
   }
 
   const jobs::JobLog& log_;
@@ -386,6 +419,7 @@ class Opinion {
   DerivedForward derived_;
   JobRun job_;
   Witnessed witnessed_;
+  std::vector<Claim> notFinite_;  ///< in gradients that agree
   OpaqueOps opaque_;
 };
 
@@ -399,8 +433,8 @@ SecondOpinion lookAgain(SecondOpinion first, const jobs::JobLog& log, const jobs
     other.cotangent = otherCotangent;
     other.reference.reset();
     auto found = Opinion(log, choice, other, progress).form();
-    if (found.verdict != Verdict::differs) continue;
-    found.notes.push_back(
+    if (found.agrees || decide(found.report).verdict != Verdict::fail) continue;
+    found.report.notes.push_back(
         fmt::format("with seed {} and the cotangent 1 they agree, by chance: these are the gradients of "
                     "seed {} and the cotangent {}",
                     request.seed, other.seed, other.cotangent));
@@ -419,7 +453,7 @@ SecondOpinion opinionOn(const jobs::JobLog& log, const jobs::GraphChoice& choice
   plain.reference.reset();
   const auto opinion = lookAgain(Opinion(log, choice, plain, progress).form(), log, choice, plain, progress);
   auto filled = Opinion(log, choice, request, progress).form();
-  return opinion.verdict == Verdict::agrees ? filled : opinion;
+  return opinion.agrees ? filled : opinion;
 }
 
 }  // namespace
@@ -428,18 +462,23 @@ SecondOpinion secondOpinion(const jobs::JobLog& log, const SecondOpinionRequest&
   const auto choice = opinionChoice(log, request);
   SecondOpinion opinion;
   if (auto why = whyNotCompared(*choice.attempt); !why.empty()) {
-    opinion.reason = std::move(why);
+    opinion.report.notJudged.push_back({{}, std::move(why)});
   } else {
     opinion = opinionOn(log, choice, request, progress);
     const bool isGenerated = choice.attempt->find(jobs::GraphKind::runnable) != nullptr ||
                              choice.attempt->find(jobs::GraphKind::postGrad) != nullptr;
-    if (opinion.verdict == Verdict::agrees && isGenerated)
-      opinion.notes.emplace_back(
+    if (opinion.agrees && isGenerated)
+      opinion.report.notes.emplace_back(
           "graphs are compared; the kernels that Inductor generated from them were not looked at");
     if (request.compile.empty())
-      if (auto others = leftOutCompiles(log, choice); !others.empty()) opinion.notes.push_back(std::move(others));
+      if (auto others = leftOutCompiles(log, choice); !others.empty())
+        opinion.report.notes.push_back(std::move(others));
   }
   opinion.compile = jobs::nameOf(*choice.compile);
+  opinion.report.unit = "gradient";
+  opinion.report.notes.insert(
+      opinion.report.notes.begin(),
+      fmt::format("compile {}: the job's backward against the one derived from its forward", opinion.compile));
   return opinion;
 }
 

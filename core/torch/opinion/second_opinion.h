@@ -7,8 +7,8 @@
 
 #include "core/base/progress.h"
 #include "core/formats/jobs/job_log.h"
-#include "core/torch/judging/health.h"
-#include "core/torch/judging/judge.h"
+#include "core/judge/report.h"
+#include "core/trace/tensor_data.h"
 
 namespace retrograd {
 
@@ -25,59 +25,42 @@ struct SecondOpinionRequest {
   bool useWhatBinds = false;  ///< draw what the weights and the batch lack, instead of refusing
 };
 
-/// One difference between the derived and the imported backward.
-struct BackwardFinding {
-  std::string gradient;  ///< "primals_2 (b.weight)"
-  std::string what;      ///< "off by 0.012, tolerance 3e-06, largest element 2.1"
-  std::string op;        ///< op of the imported backward that it comes from: "mm_1 (torch.ops.aten.mm.default)"
-  std::string source;    ///< "/job/train.py:99: return ..."
-  int line = 0;          ///< of that op in the graph's text
-
-  // The same in parts.
-  std::string
-      input{};  ///< whose gradient it is, as the Python program names it: "b.weight"; empty where that is not known
-  std::string target{};  ///< "torch.ops.aten.mm.default"; empty where no op is named
-  std::string file{};    ///< of the line of Python: "/job/train.py"
+/// Where in the job's backward a claim of a second opinion comes from.
+struct BackwardPlace {
+  std::string gradientOf;  ///< the graph's input whose gradient it is: "primals_2"; empty for what is of no single one
+  std::string input;       ///< the same as the Python program names it: "b.weight"; empty where that is not known
+  std::string target;      ///< "torch.ops.aten.mm.default"; empty where no op is named
+  std::string file;        ///< of the line of Python: "/job/train.py"
   int sourceLine = 0;
+  int line = 0;  ///< of the op in the graph's text
 };
 
 /// Derived by Retrograd from the job's forward, and compared with the job's own backward on the same values.
 struct SecondOpinion {
-  enum class Verdict : std::uint8_t { agrees, differs, notPossible };
-  Verdict verdict = Verdict::notPossible;
-  std::string compile;  ///< "0/0"
-  std::string reason;   ///< why it is not possible
-  std::vector<BackwardFinding> findings;
-  std::vector<TensorVerdict> gradients;      ///< every comparison of numbers
-  std::vector<TensorVerdict> referenced;     ///< loss and derived gradients against the reference
-  std::vector<TensorVerdict> jobReferenced;  ///< the job's own loss and gradients against it, in the same order
+  /// Claims on each gradient by who says what is right (derivative, jointGraph), on the job's own loss and gradients by
+  /// the reference, on health. What the derived backward is off from the reference is a note.
+  Report report;
+  std::vector<BackwardPlace> places;  ///< of the first claims of the report
+  std::string compile;                ///< "0/0"
   /// Which of job, derived backward and reference parts from the other two.
   enum class Parting : std::uint8_t { none, job, derived, reference, all };
   Parting parting = Parting::none;
-  std::vector<std::string> notes;
-  bool showsCuts = true;  ///< the log has a Dynamo graph, which shows where autograd was cut
+  bool agrees = false;    ///< all that was compared, whatever its health
   TensorMap imported;     ///< the gradients that the job's backward gave, by input of the forward ("primals_1")
-  std::size_t compared = 0, none = 0;  ///< gradients compared by value; gradients that are None in both
   std::size_t looks = 0;  ///< how many times more it is worth to look, with other draws or another cotangent
   std::size_t drawn = 0;  ///< inputs of the forward that neither weights nor batch gave: drawn from the seed
-  Health health;          ///< NaN and infinities in the loss and the gradients, whatever they agree with
-
-  /// Agrees, and no number of it is NaN or infinite: the exit code 0.
-  bool passes() const { return verdict == Verdict::agrees && health.sound(); }
 };
-
-/// A sentence about the parting; empty for none.
-std::string_view sentenceOf(SecondOpinion::Parting parting);
 
 /// The forward that autograd differentiated (differentiatedForward()) is derived by our own rules; its gradients are
 /// compared with what the backward graph gives on what the forward saved and the same cotangents: dtype, None, shape
-/// and numbers, each tensor by its own noise (Judge). Values are those of the request, else drawn. Agrees only where
+/// and numbers, each tensor by its own noise (Judge). Values are those of the request, else drawn. Passes only where
 /// every gradient was compared and each draw of the backward is one of the forward. Where the graphs leave open what
 /// autograd recorded, the joint graph of the same compile, run as it is, decides whether it was understood; where it
-/// was not, the verdict is not possible. Gradients through a backward of the author's own are compared with the joint
-/// graph's. Before it agrees it looks again where one set of numbers can hide a difference: with other draws where the
-/// forward draws, and with another cotangent where the gradients do not scale with that of a loss. Throws Error(badUse)
-/// for a compile that is not there and for weights that do not fit, Error(badInput) for a log that cannot be read.
+/// was not, it is not judged, nor are NaN and infinities of values that were drawn. Gradients through a backward of the
+/// author's own are compared with the joint graph's. Before it agrees it looks again where one set of numbers can hide
+/// a difference: with other draws where the forward draws, and with another cotangent where the gradients do not scale
+/// with that of a loss. Throws Error(badUse) for a compile that is not there and for weights that do not fit,
+/// Error(badInput) for a log that cannot be read.
 SecondOpinion secondOpinion(const jobs::JobLog& log, const SecondOpinionRequest& request,
                             const Progress& progress = {});
 

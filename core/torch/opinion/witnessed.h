@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/formats/jobs/differentiated.h"
-#include "core/torch/opinion/second_opinion.h"
+#include "core/judge/report.h"
 
 namespace retrograd {
 
@@ -15,12 +15,12 @@ struct Witnessed {
   std::vector<std::string> byJoint;    ///< compared with the joint graph's where the derived ones are not finite
   std::vector<std::string> undefined;  ///< they would have to be, and there is no joint graph
 
-  /// What they mean for the verdict: a note, or the reason why it is not possible. `gradients`: how many there are.
-  void settle(const Differentiated& forward, std::size_t gradients, SecondOpinion& opinion) const;
+  /// What they mean for the verdict: a note, or what was not judged and why. `gradients`: how many there are.
+  void settle(const Differentiated& forward, std::size_t gradients, Report& report) const;
 
  private:
-  void settleExplained(const Differentiated& forward, SecondOpinion& opinion) const;
-  void settleUndefined(SecondOpinion& opinion) const;
+  void settleExplained(const Differentiated& forward, Report& report) const;
+  void settleUndefined(Report& report) const;
 };
 
 }  // namespace retrograd

@@ -113,44 +113,9 @@ PageTable updateTable(const OptimizerUpdates& updates) {
   return table;
 }
 
-Report reportOf(const CheckReport& check) {
-  Report report;
-  report.unit = "tensor";
-  for (const auto& tensor : check.tensors) {
-    ++report.judged;
-    if (tensor.good()) continue;
-    const auto what = tensor.failure.empty()
-                          ? fmt::format("off by {:.3g}, tolerance {:.3g}", tensor.deviation, tensor.tolerance)
-                          : tensor.failure;
-    report.claims.push_back(claimOf(Producer::eager, Severity::fault, "differs", tensor.name + ": " + what));
-    report.claims.back().subject = tensor.name;
-    report.claims.back().measure = Measure{tensor.deviation, tensor.tolerance, tensor.scale, tensor.failure, {}};
-  }
-  report.due = report.judged;
-  if (check.health && !check.health->sound())
-    report.claims.push_back(claimOf(Producer::health, Severity::fault, "not-finite", describe(*check.health)));
-  for (const auto& name : check.notCompared) report.notJudged.push_back({name, "nothing to compare it with"});
-  if (check.status != CheckStatus::pass && report.claims.empty() && report.notJudged.empty())
-    report.notJudged.push_back({"", check.reason});
-  for (const auto* notes : {&check.warnings, &check.notes})
-    report.notes.insert(report.notes.end(), notes->begin(), notes->end());
-  return report;
-}
-
-Report reportOf(const SecondOpinion& opinion) {
-  Report report;
-  report.unit = "gradient";
-  report.judged = report.due = opinion.compared + opinion.none;
-  for (const auto& finding : opinion.findings) {
-    report.claims.push_back(claimOf(Producer::jobBackward, Severity::fault, "differs",
-                                    finding.gradient.empty() ? finding.what : finding.gradient + ": " + finding.what));
-    report.claims.back().subject = finding.gradient;
-    report.claims.back().line = finding.source;
-  }
-  if (!opinion.health.sound())
-    report.claims.push_back(claimOf(Producer::health, Severity::fault, "not-finite", healthText(opinion.health)));
-  if (opinion.verdict == SecondOpinion::Verdict::notPossible) report.notJudged.push_back({"", opinion.reason});
-  report.notes = opinion.notes;
+/// What holds is no finding.
+Report withoutWhatHolds(Report report) {
+  std::erase_if(report.claims, [](const Claim& claim) { return claim.good(); });
   return report;
 }
 
@@ -159,13 +124,13 @@ Report judgeJob(const OpenRequest& asked, const Progress& progress) {
   request.compile = asked.data.compile;
   request.rank = asked.data.rank;
   request.seed = asked.seed.value_or(0);
-  return reportOf(secondOpinion(jobs::openJobLog(asked.path, progress), request, progress));
+  return withoutWhatHolds(secondOpinion(jobs::openJobLog(asked.path, progress), request, progress).report);
 }
 
 Report judgeModel(const OpenRequest& asked, const Progress& progress) {
   CheckOptions options;
   static_cast<ModelRequest&>(options) = asked;
-  return reportOf(checkModel(asked.path, options, progress));
+  return withoutWhatHolds(checkModel(asked.path, options, progress));
 }
 
 /// Fills a page of what was opened.

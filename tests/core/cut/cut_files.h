@@ -8,6 +8,7 @@
 #include "core/torch/checking/pipeline_check.h"
 #include "core/torch/stages/pipeline.h"
 #include "tests/core/formats/cases.h"
+#include "tests/support/report_text.h"
 
 namespace retrograd::test {
 
@@ -28,11 +29,10 @@ inline CutRequest at(std::vector<std::string> points) {
 }
 
 /// Passes, and says what was compared.
-inline CheckReport expectEqual(const std::string& text, const CutRequest& request = {},
-                               const CheckOptions& options = {}) {
+inline Report expectEqual(const std::string& text, const CutRequest& request = {}, const CheckOptions& options = {}) {
   auto report = checkPipeline(writeTemporary("pipeline.txt", text), request, options);
-  EXPECT_EQ(report.status, CheckStatus::pass) << reportLine(report);
-  EXPECT_GT(report.ops.backward, 0u);
+  EXPECT_EQ(test::verdictOf(report), Verdict::pass) << test::textOf(report);
+  EXPECT_GT(report.details.at("backward_ops"), 0);
   return report;
 }
 

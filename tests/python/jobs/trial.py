@@ -274,12 +274,14 @@ class Trial:
         code, out, errors = self.program.run("check", log, "--compile", name, *files, "--format", "json")
         try:
             said = json.loads(out)
-            verdict = {"compile": name, "verdict": said["verdict"], "exit": code}
+            words = {"pass": "agrees", "fail": "differs", "not possible": "not possible"}
+            verdict = {"compile": name, "verdict": words[said["verdict"]], "exit": code}
             if said.get("reason"):
                 verdict["reason"] = said["reason"]
-            if said["findings"]:
-                verdict["findings"] = [f"{f['gradient']}: {f['what']}" for f in said["findings"]][:4]
-            if {"agrees": 0, "differs": 1, "not possible": 2}[said["verdict"]] != code:
+            faults = [claim["sentence"] for claim in said["claims"] if claim["severity"] == "fault"]
+            if faults:
+                verdict["findings"] = faults[:4]
+            if {"pass": 0, "fail": 1, "not possible": 2}[said["verdict"]] != code:
                 verdict["verdict"] = "failed"
             return verdict
         except ValueError:

@@ -105,7 +105,7 @@ void FindingsTest::C12_cutsOfARecordedStepAreFindings() {
   QTRY_VERIFY_WITH_TIMEOUT(row() >= 0, 20000);
   const auto text = [&](int column) { return list->model()->index(row(), column).data().toString(); };
   QCOMPARE(text(0), QStringLiteral("note"));
-  QCOMPARE(text(1), QStringLiteral("hook `<lambda>`: 2 times the derivative"));
+  QVERIFY2(text(1).startsWith(QStringLiteral("hook `<lambda>`: 2 times the derivative")), qPrintable(text(1)));
   QStringList cells;
   for (int column = 0; column < list->model()->columnCount(); ++column) cells << text(column);
   QVERIFY2(cells.join(QLatin1Char(' ')).contains(QStringLiteral("behind it: last.weight")),
@@ -135,12 +135,12 @@ void FindingsTest::C13_theFirstBadUpdateOfARecordedStepIsAFinding() {
   auto* list = f.window().findChild<QTreeView*>(QStringLiteral("findings-list"));
   const auto found = [&] {
     for (int i = 0; i < list->model()->rowCount(); ++i)
-      if (list->model()->index(i, 1).data().toString() ==
-          QStringLiteral("the update of first.weight in step 0 is not finite"))
+      if (list->model()->index(i, 1).data().toString().startsWith(
+              QStringLiteral("the update of first.weight in step 0 is not finite: ")))
         return list->model()->index(i, 0).data().toString();
     return QString();
   };
-  QTRY_VERIFY_WITH_TIMEOUT(found().contains(QStringLiteral("error")), 20000);
+  QTRY_VERIFY_WITH_TIMEOUT(found().contains(QStringLiteral("fault")), 20000);
 }
 
 void FindingsTest::C13_gradientFlowShowsUpdates() {
@@ -293,20 +293,17 @@ void FindingsTest::findingsAreInOnePlaceWithOneActionEach() {
   auto& list = *f.window().findChild<QTreeView*>(QStringLiteral("findings-list"));
   const auto cell = [&](int row, int column) { return list.model()->index(row, column).data().toString(); };
   QTRY_VERIFY(list.model()->rowCount() > 0);
-  QVERIFY2(cell(0, FindingsModel::what).startsWith(QStringLiteral("NaN or Inf first made by #")),
+  QVERIFY2(cell(0, FindingsModel::what).startsWith(QStringLiteral("NaN or Inf is first made by #")),
            qPrintable(cell(0, FindingsModel::what)));
-  QVERIFY(cell(0, FindingsModel::severity).contains(QStringLiteral("error")));
+  QVERIFY(cell(0, FindingsModel::severity).contains(QStringLiteral("fault")));
   QVERIFY(cell(0, FindingsModel::line).startsWith(QStringLiteral("twins.py:")));
-  QVERIFY(cell(0, FindingsModel::numbers).contains(QStringLiteral("NaN")));
+  QVERIFY(cell(0, FindingsModel::what).contains(QStringLiteral("NaN of ")));
   QCOMPARE(cell(0, FindingsModel::action), QStringLiteral("Walk to the Root"));
 
   // What others bring comes in by severity, and goes when they take it back.
   auto& board = FindingBoard::of(f.controller());
-  Finding note, warning;
-  note.severity = Finding::Severity::note;
-  note.title = "a note";
-  warning.title = "a rank waits";
-  warning.op = f.analysis().forward.ops[3];
+  const Claim note{.severity = Severity::note, .sentence = "a note"};
+  const Claim warning{.severity = Severity::suspicion, .sentence = "a rank waits", .op = f.analysis().forward.ops[3]};
   board.set(QStringLiteral("a"), {note});
   board.set(QStringLiteral("ranks"), {warning});
   QCOMPARE(list.model()->rowCount(), 3);
@@ -327,7 +324,7 @@ void FindingsTest::findingsAreInOnePlaceWithOneActionEach() {
   const auto action = list.visualRect(list.model()->index(0, FindingsModel::action));
   QVERIFY(list.viewport()->rect().contains(action));  // all of a finding is in sight
   QTest::mouseClick(list.viewport(), Qt::LeftButton, Qt::NoModifier, action.center());
-  QTRY_VERIFY_WITH_TIMEOUT(cell(0, FindingsModel::what).contains(QStringLiteral("begins at #")), 20000);
+  QTRY_VERIFY_WITH_TIMEOUT(cell(0, FindingsModel::what).startsWith(QStringLiteral("NaN is first made by #")), 20000);
   QCOMPARE(cell(0, FindingsModel::action), QStringLiteral("Show the Line"));
 }
 
@@ -336,9 +333,7 @@ void FindingsTest::findingsGoWithTheirDocument() {
   QVERIFY(f.open(QStringLiteral("synthetic3")));
   QVERIFY(f.quiet());
   auto& board = FindingBoard::of(f.controller());
-  Finding finding;
-  finding.title = "of the first";
-  board.set(QStringLiteral("test"), {finding});
+  board.set(QStringLiteral("test"), {{.sentence = "of the first"}});
   QVERIFY(board.has(QStringLiteral("test")));
   QVERIFY(f.open(QStringLiteral("synthetic4")));
   QVERIFY(!board.has(QStringLiteral("test")));

@@ -162,8 +162,8 @@ class LivePipelines : public PipelineEngine {
   OpCosts measuredCosts(const std::shared_ptr<const Analysis>& whole, const Progress& progress) override {
     return retrograd::measuredCosts(whole, progress);
   }
-  StageCheck checkStages(const std::shared_ptr<const Analysis>& whole, const PipelineSplit& split,
-                         const Progress& progress) override {
+  Report checkStages(const std::shared_ptr<const Analysis>& whole, const PipelineSplit& split,
+                     const Progress& progress) override {
     return retrograd::checkStages(whole, split, progress);
   }
   void writeStages(const std::shared_ptr<const Analysis>& whole, const PipelineSplit& split,
@@ -276,7 +276,7 @@ class LiveEngine : public Engine {
     return retrograd::checkGradients(analysis, ops, progress);
   }
 
-  std::vector<Finding> judgeStep(const std::shared_ptr<const Analysis>& analysis, const Progress& progress) override {
+  std::vector<Claim> judgeStep(const std::shared_ptr<const Analysis>& analysis, const Progress& progress) override {
     return retrograd::judgeStep(analysis, progress);
   }
 

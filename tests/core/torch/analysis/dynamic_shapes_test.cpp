@@ -13,6 +13,7 @@
 #include "core/trace/verifier.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/open_model.h"
+#include "tests/support/report_text.h"
 #include "tests/support/source_path.h"
 
 namespace retrograd::test {
@@ -86,7 +87,7 @@ struct DynamicFile : testing::TestWithParam<const char*> {
     options.partition = partition;
     options.reference = reference(GetParam());
     const auto report = checkModel(file(GetParam()), options);
-    EXPECT_EQ(report.status, CheckStatus::pass) << report.reason;
+    EXPECT_EQ(test::verdictOf(report), Verdict::pass) << decide(report).reason;
     for (const auto& note : report.notes) EXPECT_EQ(note.find("not compared"), std::string::npos) << note;
   }
 };

@@ -8,6 +8,7 @@
 #include "core/torch/session/session.h"
 #include "tests/core/formats/cases.h"
 #include "tests/support/open_model.h"
+#include "tests/support/report_text.h"
 
 namespace retrograd {
 namespace {
@@ -48,7 +49,7 @@ TEST(CheckMemory, ACheckTakesAtMostTwoAndAHalfTimesARun) {
   ASSERT_GT(run, 48 * 256 * 512 * 4);  // two saved values a layer
   const auto check = peakOf([&] {
     const auto report = checkModel(path, {});
-    EXPECT_EQ(report.status, CheckStatus::pass) << report.reason;
+    EXPECT_EQ(test::verdictOf(report), Verdict::pass) << decide(report).reason;
   });
   EXPECT_LE(static_cast<double>(check), 2.5 * static_cast<double>(run)) << check << " of " << run;
   EXPECT_GE(check, run);

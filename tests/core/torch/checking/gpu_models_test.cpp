@@ -17,6 +17,7 @@
 #include "tests/core/formats/cases.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/open_model.h"
+#include "tests/support/report_text.h"
 
 namespace retrograd::test {
 namespace {
@@ -37,7 +38,7 @@ TEST(Gpu, modelsKeptWithTheTestsPassTheCheck) {
   for (auto one : findCases(data())) {
     one.options.device = cuda;
     const auto report = checkModel(one.model, one.options);
-    EXPECT_EQ(report.status, CheckStatus::pass) << one.name << ": " << report.reason;
+    EXPECT_EQ(test::verdictOf(report), Verdict::pass) << one.name << ": " << decide(report).reason;
   }
 }
 
@@ -49,7 +50,7 @@ TEST(Gpu, stagesOnTheirOwnDevicesGiveWhatTheModelGives) {
     request.balance = Balance::estimate;
     request.options.devices = {Device(), cuda};
     const auto report = checkPipeline((data() / name / "model.pt2").string(), request, {});
-    EXPECT_EQ(report.status, CheckStatus::pass) << name << ": " << report.reason;
+    EXPECT_EQ(test::verdictOf(report), Verdict::pass) << name << ": " << decide(report).reason;
   }
 }
 
@@ -80,8 +81,8 @@ void expectGradientsOfTheModelInOnePiece(const char* model, std::optional<Device
     results.gradients.emplace(name, hostTensor(tensor));
   }
   const auto verdict = checkRank(results, microbatches, {}, {});
-  EXPECT_TRUE(verdict.good()) << verdict.worst << verdict.failure;
-  EXPECT_GT(verdict.compared, 0u);
+  EXPECT_EQ(test::verdictOf(verdict), Verdict::pass) << test::textOf(verdict);
+  EXPECT_GT(verdict.judged, 1u);
 }
 
 /// A model that draws in several stages, all of them on the GPU: the generator goes with what crosses.

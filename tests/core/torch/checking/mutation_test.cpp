@@ -11,6 +11,7 @@
 #include "core/torch/checking/check.h"
 #include "core/torch/checking/suite.h"
 #include "core/torch/judging/compare.h"
+#include "tests/support/report_text.h"
 #include "tests/support/source_path.h"
 
 namespace fs = std::filesystem;
@@ -86,17 +87,17 @@ std::vector<std::pair<TensorMap Expected::*, std::string>> chosen(const Expected
 /// What became of one spoiled gradient.
 enum class Seen { yes, tooNoisy, no };
 
-Seen seen(const CheckReport& report, const std::string& name) {
-  if (report.status == CheckStatus::fail) return Seen::yes;
-  for (const auto& tensor : report.tensors)
-    if (tensor.name == name && tensor.tooNoisy()) return Seen::tooNoisy;
+Seen seen(const Report& report, Producer by, const std::string& name) {
+  if (test::verdictOf(report) == Verdict::fail) return Seen::yes;
+  const auto* claim = test::findClaim(report, by, name);
+  if (claim && claim->measure->tooNoisy()) return Seen::tooNoisy;
   return Seen::no;
 }
 
 /// The run has no such gradient, and the reference zeros.
-bool isNone(const CheckReport& report, const std::string& name) {
-  return std::any_of(report.notes.begin(), report.notes.end(),
-                     [&](const std::string& note) { return note.starts_with(name + " is None"); });
+bool isNone(const Report& report, Producer by, const std::string& gradient) {
+  const auto note = gradient + " is None, the " + std::string(name(by)) + " has zeros";
+  return std::ranges::find(report.notes, note) != report.notes.end();
 }
 
 class Mutations : public testing::TestWithParam<SuiteCase> {};
@@ -108,30 +109,30 @@ TEST_P(Mutations, AreSeen) {
   ASSERT_NE(check.reference(), nullptr);
   const auto& reference = *check.reference();
   const auto sound = check.report();
-  ASSERT_EQ(sound.status, CheckStatus::pass) << reportLine(sound);
+  ASSERT_EQ(test::verdictOf(sound), Verdict::pass) << test::textOf(sound);
   if (!GetParam().options.deterministic) GTEST_SKIP() << "compared by shape only: it depends on draws";
   std::size_t tried = 0, noisy = 0;
-  const auto tryAll = [&](const Expected& expected, const std::string& prefix, auto&& with) {
+  const auto tryAll = [&](const Expected& expected, Producer by, auto&& with) {
     for (const auto& [map, name] : chosen(expected))
       for (auto& spoiled : spoil((expected.*map).at(name))) {
         auto copy = expected;
         if (spoiled.tensor) (copy.*map)[name] = *spoiled.tensor;
         else (copy.*map).erase(name);
-        const auto full = prefix + (map == &Expected::inputGradients ? "grad.in." : "grad.p.") + name;
-        if (!spoiled.tensor && isNone(sound, full)) continue;  // then nothing is missing
-        const auto found = seen(check.against(with(std::move(copy))), full);
+        const auto full = (map == &Expected::inputGradients ? "grad.in." : "grad.p.") + name;
+        if (!spoiled.tensor && isNone(sound, by, full)) continue;  // then nothing is missing
+        const auto found = seen(check.against(with(std::move(copy))), by, full);
         EXPECT_NE(found, Seen::no) << full << " " << spoiled.what;
         ++tried;
         noisy += found == Seen::tooNoisy;
       }
   };
-  tryAll(reference.expected, "", [&](Expected copy) {
+  tryAll(reference.expected, Producer::reference, [&](Expected copy) {
     auto other = reference;
     other.expected = std::move(copy);
     return other;
   });
   if (reference.inDouble)
-    tryAll(*reference.inDouble, "f64/", [&](Expected copy) {
+    tryAll(*reference.inDouble, Producer::doubleReference, [&](Expected copy) {
       auto other = reference;
       other.inDouble = std::move(copy);
       return other;

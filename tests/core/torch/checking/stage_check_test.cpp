@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
 #include "core/torch/judging/compare.h"
 #include "core/torch/stages/open_pipeline.h"
+#include "tests/support/report_text.h"
 #include "tests/support/source_path.h"
 
 namespace retrograd {
@@ -18,10 +20,12 @@ CutModel cutModel() {
       true);
 }
 
-const StageCheckRow& row(const StageCheck& check, const std::string& name) {
-  for (const auto& found : check.rows)
-    if (found.name == name) return found;
-  throw std::runtime_error("no row " + name);
+const Claim& row(const Report& check, const std::string& name) {
+  const auto* claim = test::findClaim(check, Producer::stages, name);
+  return claim ? *claim : throw std::runtime_error("no claim on " + name);
+}
+const Measure& measure(const Report& check, const std::string& parameter) {
+  return *row(check, "grad.p." + parameter).measure;
 }
 
 /// The tensor with `by` added to its first element.
@@ -40,16 +44,16 @@ TEST(StageCheck, StagesGiveWhatTheModelGives) {
   const auto cut = cutModel();
   ASSERT_EQ(cut.split.stages.size(), 3u);
   const auto check = checkStages(cut.whole, cut.split);
-  EXPECT_TRUE(check.passed());
+  EXPECT_EQ(test::verdictOf(check), Verdict::pass);
   std::size_t parameters = 0;
   for (const auto& input : cut.whole->computation().inputs) {
     if (input.kind != InputKind::parameter) continue;
     ++parameters;
-    EXPECT_EQ(row(check, input.target).of, StageCheckRow::Of::parameter);
-    EXPECT_EQ(row(check, input.target).value, input.value);
+    EXPECT_EQ(row(check, "grad.p." + input.target).kind, parameterGradient);
+    EXPECT_EQ(row(check, "grad.p." + input.target).value, input.value);
   }
   EXPECT_GT(parameters, 3u);
-  EXPECT_EQ(row(check, "0").of, StageCheckRow::Of::output);
+  EXPECT_EQ(row(check, "out.0").kind, stageOutput);
 }
 
 TEST(StageCheck, ShowsHowFarGradientsAreApart) {
@@ -70,22 +74,20 @@ TEST(StageCheck, ShowsHowFarGradientsAreApart) {
   near = changed(near, static_cast<float>(most[1] * 2e-7));
   stages.gradients.erase("p." + names[2]);
   const auto check = compareStages(cut.whole, stages, expected);
-  EXPECT_FALSE(check.passed());
-  EXPECT_EQ(check.count(StageVerdict::differs), 2u);
-  EXPECT_EQ(check.count(StageVerdict::close), 1u);
-  EXPECT_EQ(row(check, names[0]).verdict, StageVerdict::differs);
-  EXPECT_NEAR(row(check, names[0]).difference, most[0], most[0] * 1e-5);
-  EXPECT_GE(row(check, names[0]).relative, 0.99);
-  EXPECT_EQ(row(check, names[1]).verdict, StageVerdict::close);
-  EXPECT_NEAR(row(check, names[1]).difference, most[1] * 2e-7, most[1] * 1e-7);
-  EXPECT_GT(row(check, names[1]).tolerance, row(check, names[1]).difference);
-  EXPECT_LT(row(check, names[1]).tolerance, most[1] * 1e-5);
-  EXPECT_EQ(row(check, names[2]).verdict, StageVerdict::differs);
-  EXPECT_EQ(row(check, names[2]).reason, "the stages give none");
-  EXPECT_TRUE(std::isinf(row(check, names[2]).difference));
-  EXPECT_EQ(row(check, names[3]).verdict, StageVerdict::equal);
-  EXPECT_EQ(row(check, names[3]).difference, 0);
-  EXPECT_TRUE(compareStages(cut.whole, expected, expected).passed());
+  EXPECT_EQ(test::verdictOf(check), Verdict::fail);
+  EXPECT_EQ(std::ranges::count(check.claims, Severity::fault, &Claim::severity), 2);
+  EXPECT_EQ(check.details.at("exact"), static_cast<double>(check.claims.size() - 3));
+  EXPECT_FALSE(measure(check, names[0]).good());
+  EXPECT_NEAR(measure(check, names[0]).deviation, most[0], most[0] * 1e-5);
+  EXPECT_TRUE(measure(check, names[1]).good() && !measure(check, names[1]).isExact());
+  EXPECT_NEAR(measure(check, names[1]).deviation, most[1] * 2e-7, most[1] * 1e-7);
+  EXPECT_LT(measure(check, names[1]).tolerance, most[1] * 1e-5);
+  // What is furthest off is the first.
+  EXPECT_EQ(check.claims.front().subject, "grad.p." + names[2]);
+  EXPECT_EQ(measure(check, names[2]).failure, "the stages give none");
+  EXPECT_TRUE(std::isinf(measure(check, names[2]).deviation));
+  EXPECT_TRUE(measure(check, names[3]).isExact());
+  EXPECT_EQ(test::verdictOf(compareStages(cut.whole, expected, expected)), Verdict::pass);
 }
 
 TEST(StageCheck, IsCancelled) {

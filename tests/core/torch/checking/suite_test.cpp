@@ -1,4 +1,5 @@
 #include "core/torch/checking/suite.h"
+#include "tests/support/report_text.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -70,67 +71,31 @@ TEST(Suite, noCaseCanEndTheOthers) {
     if (one.name == "exit") _exit(3);
     if (one.name == "hang") std::this_thread::sleep_for(std::chrono::minutes(5));
     if (one.name == "throw") throw Error(ErrorCode::badInput, "trouble", one.model);
-    CheckReport report;
-    report.error = 1e-7;
-    report.worst = "grad.p.w";
-    return report;
+    return Report{.judged = 1};
   };
   std::vector<std::string> seen;
   const auto reports = checkSuite(named({"a", "crash", "b", "hang", "exit", "throw", "c"}), options,
-                                  [&](const auto& r) { seen.push_back(r.name); });
+                                  [&](const auto& r) { seen.push_back(r.subject); });
   ASSERT_EQ(reports.size(), 7u);
   EXPECT_EQ(seen, (std::vector<std::string>{"a", "crash", "b", "hang", "exit", "throw", "c"}));
-  EXPECT_NE(reports[1].reason.find("signal 11"), std::string::npos) << reports[1].reason;
-  EXPECT_NE(reports[3].reason.find("longer than"), std::string::npos) << reports[3].reason;
-  EXPECT_NE(reports[4].reason.find("exit code 3"), std::string::npos) << reports[4].reason;
-  EXPECT_EQ(reports[5].reason, "throw.pt2: trouble");
-  for (auto i : {0, 2, 6}) EXPECT_EQ(reports[static_cast<std::size_t>(i)].status, CheckStatus::pass);
-  EXPECT_EQ(summary(reports), "3 passed, 0 failed, 4 errors, 0 skipped");
+  EXPECT_NE(decide(reports[1]).reason.find("signal 11"), std::string::npos) << decide(reports[1]).reason;
+  EXPECT_NE(decide(reports[3]).reason.find("longer than"), std::string::npos) << decide(reports[3]).reason;
+  EXPECT_NE(decide(reports[4]).reason.find("exit code 3"), std::string::npos) << decide(reports[4]).reason;
+  EXPECT_EQ(decide(reports[5]).reason, "throw.pt2: trouble");
+  for (auto i : {0, 2, 6}) EXPECT_EQ(test::verdictOf(reports[static_cast<std::size_t>(i)]), Verdict::pass);
+  // What went wrong itself is a fault of its kind.
+  for (auto i : {1, 3, 4, 5}) EXPECT_EQ(reports[static_cast<std::size_t>(i)].claims.front().kind, "error");
 }
 
 TEST(Suite, aStopEndsTheWorker) {
   std::stop_source stop;
   stop.request_stop();
   SuiteOptions options;
-  options.check = [](const SuiteCase&) -> CheckReport {
+  options.check = [](const SuiteCase&) -> Report {
     std::this_thread::sleep_for(std::chrono::minutes(5));
     return {};
   };
   EXPECT_THROW(checkSuite(named({"a"}), options, {}, Progress(stop.get_token(), {})), Error);
-}
-
-TEST(Report, survivesJson) {
-  CheckReport report;
-  report.name = "mlp";
-  report.status = CheckStatus::fail;
-  report.error = 0.5;
-  report.tolerance = 1e-5;
-  report.worst = "out.0";
-  report.reason = "out.0 differs";
-  report.notes = {"a note"};
-  report.ops = {1, 2, 3, 4};
-  report.originsMissing = 5;
-  report.scale = 2;
-  report.tensors = {{"out.0", 0.5, 1e-5, 2, ""},
-                    {"grad.p.w", std::numeric_limits<double>::infinity(), 0, 0, "missing"}};
-  report.tooNoisy = {"grad.p.b"};
-  report.notCompared = {"grad.in.x"};
-  report.warnings = {"a warning"};
-  report.uncomparedReference = {"out.7"};
-  report.health = Health{{{"grad.p.w", 1, 2, 3}}, {"a root"}, {}};
-  report.partsAt = PartsAt{7, "aten.round", "m", "m.py:1", "hook", "clip", "clip gives another", "gradients part"};
-  const auto back = checkReportFromJson(toJson(report));
-  EXPECT_EQ(toJson(back), toJson(report));
-  EXPECT_EQ(reportLine(back), reportLine(report));
-  EXPECT_EQ(reportDetails(back, false), reportDetails(report, false));
-}
-
-// The worker of a suite hands its report over as JSON.
-TEST(Report, JsonKeepsThatOpsAreUnknown) {
-  CheckReport report;
-  report.status = CheckStatus::skip;
-  report.unknownOps = true;
-  EXPECT_TRUE(checkReportFromJson(toJson(report)).unknownOps);
 }
 
 }  // namespace

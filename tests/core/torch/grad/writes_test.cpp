@@ -11,6 +11,7 @@
 #include "tests/core/formats/cases.h"
 #include "tests/support/comparison.h"
 #include "tests/support/open_model.h"
+#include "tests/support/report_text.h"
 
 namespace retrograd::test {
 namespace {
@@ -200,13 +201,13 @@ TEST(Writes, ProgramsThatWereWrong) {
     const auto folder = sourcePath("tests/data/programs/") + name;
     CheckOptions options;
     options.reference = folder + "/ref.safetensors";
-    EXPECT_EQ(checkModel(folder + "/model.pt2", options).status, CheckStatus::pass) << name;
+    EXPECT_EQ(test::verdictOf(checkModel(folder + "/model.pt2", options)), Verdict::pass) << name;
     auto recomputed = options;
     recomputed.partition.emplace().recompute = {"all"};
-    EXPECT_EQ(checkModel(folder + "/model.pt2", recomputed).status, CheckStatus::pass) << name;
+    EXPECT_EQ(test::verdictOf(checkModel(folder + "/model.pt2", recomputed)), Verdict::pass) << name;
     auto twice = options;
     twice.order = 2;
-    EXPECT_EQ(checkModel(folder + "/model.pt2", twice).status, CheckStatus::pass) << name;
+    EXPECT_EQ(test::verdictOf(checkModel(folder + "/model.pt2", twice)), Verdict::pass) << name;
   }
 }
 

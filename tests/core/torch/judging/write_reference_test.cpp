@@ -12,6 +12,7 @@
 #include "core/torch/checking/check.h"
 #include "core/torch/judging/reference.h"
 #include "tests/support/open_model.h"
+#include "tests/support/report_text.h"
 
 namespace fs = std::filesystem;
 
@@ -55,8 +56,8 @@ struct SavedRun : testing::Test {
     saveRun(session, saved);
     return readReference(saved);
   }
-  CheckReport check() { return check(saved); }
-  CheckReport check(const std::string& reference) {
+  Report check() { return check(saved); }
+  Report check(const std::string& reference) {
     CheckOptions options;
     options.reference = reference;
     return checkModel(model, options);
@@ -80,7 +81,7 @@ TEST_F(SavedRun, HoldsWhatWasWritten) {
   std::memcpy(after, reference.expected.inputMutations.at("count").data, sizeof after);
   EXPECT_EQ(after[0], 3 * before[0]);
   EXPECT_EQ(after[1], 3 * before[1]);
-  EXPECT_EQ(check().status, CheckStatus::pass) << check().reason;
+  EXPECT_EQ(test::verdictOf(check()), Verdict::pass) << decide(check()).reason;
 }
 
 TEST_F(SavedRun, WritesAreThereOnceTheForwardIsOver) {
@@ -104,8 +105,8 @@ TEST_F(SavedRun, ACheckComparesWhatWasWritten) {
     const auto changed = saved + "." + key + ".safetensors";
     writeSafetensors(changed, tensors, content.metadata);
     const auto report = check(changed);
-    EXPECT_EQ(report.status, CheckStatus::fail) << key;
-    EXPECT_NE((report.worst + report.reason).find(key), std::string::npos) << report.worst << ": " << report.reason;
+    EXPECT_EQ(test::verdictOf(report), Verdict::fail) << key;
+    EXPECT_NE(decide(report).reason.find(key), std::string::npos) << decide(report).reason;
   }
 }
 

@@ -7,11 +7,10 @@
 
 #include "core/base/error.h"
 #include "tests/core/formats/cases.h"
+#include "tests/core/torch/opinion/sample_job.h"
 
 namespace retrograd {
 namespace {
-
-using Verdict = SecondOpinion::Verdict;
 
 /// One compile of a log that is written here.
 struct WrittenCompile {
@@ -139,7 +138,7 @@ SecondOpinion opinionOn(const std::vector<WrittenCompile>& compiles, const std::
 }
 
 std::string noteWith(const SecondOpinion& opinion, const std::string& part) {
-  for (const auto& note : opinion.notes)
+  for (const auto& note : opinion.report.notes)
     if (note.find(part) != std::string::npos) return note;
   return {};
 }
@@ -151,16 +150,16 @@ TEST(JobInputs, AreBoundWhateverHeldThem) {
                                                         {"L['batch'].x", "L['self'].model._parameters['w']"},
                                                         {"L['x']", "L['step'].keywords['m']._parameters['w']"}}) {
     const auto opinion = opinionOn({tanhOf(x, w)});
-    EXPECT_EQ(opinion.verdict, Verdict::agrees) << x << ", " << w << ": " << opinion.reason;
+    EXPECT_EQ(verdictOf(opinion), Verdict::pass) << x << ", " << w << ": " << reasonOf(opinion);
     EXPECT_EQ(opinion.drawn, 0U);
-    EXPECT_EQ(opinion.compared, 2U);
+    EXPECT_EQ(opinion.report.judged, 2U);
   }
 }
 
 // A place in *args has no name; the only tensor of its type is meant, and that is said.
 TEST(JobInputs, APlaceInAListIsFoundByItsType) {
   const auto opinion = opinionOn({tanhOf("L['a'][0]", "L['m']._parameters['w']")});
-  EXPECT_EQ(opinion.verdict, Verdict::agrees) << opinion.reason;
+  EXPECT_EQ(verdictOf(opinion), Verdict::pass) << reasonOf(opinion);
   EXPECT_EQ(noteWith(opinion, "taken to be"), "a.0 f32[4] is taken to be x, the only one of this type in the batch");
 }
 
@@ -168,7 +167,7 @@ TEST(JobInputs, APlaceInAListIsFoundByItsType) {
 TEST(JobInputs, WhatAnEarlierGraphGaveIsComputed) {
   const std::vector<WrittenCompile> compiles{tanhOf("L['x']", "L['m']._parameters['w']"), squareOf("L['h']")};
   auto opinion = opinionOn(compiles, "1/0");
-  ASSERT_EQ(opinion.verdict, Verdict::agrees) << opinion.reason;
+  ASSERT_EQ(verdictOf(opinion), Verdict::pass) << reasonOf(opinion);
   EXPECT_EQ(opinion.drawn, 0U);
   EXPECT_EQ(noteWith(opinion, "compile 0/0"), "h f32[4] is what compile 0/0 gives");
   const auto* values = reinterpret_cast<const float*>(opinion.imported.at("primals_1").data);
@@ -182,7 +181,7 @@ TEST(JobInputs, APartThatAnEarlierGraphGaveIsComputed) {
   parts.dynamoBody = "        f = torch.f(iL_x_)\n        getitem: \"f32[4]\" = f[0]\n";
   parts.dynamoOutputs = "(getitem,)";
   auto opinion = opinionOn({parts, squareOf("L['h']")}, "1/0");
-  ASSERT_EQ(opinion.verdict, Verdict::agrees) << opinion.reason;
+  ASSERT_EQ(verdictOf(opinion), Verdict::pass) << reasonOf(opinion);
   EXPECT_EQ(noteWith(opinion, "compile 0/0"), "h f32[4] is what compile 0/0 gives");
   parts.dynamoBody += "        getitem_1: \"f32[4]\" = f[1]\n";
   parts.dynamoOutputs = "(getitem, getitem_1)";
@@ -194,15 +193,15 @@ TEST(JobInputs, WhatEagerCodeMadeBetweenGraphsIsDrawn) {
   auto resumed = squareOf("L['___stack1']");
   resumed.function = "torch_dynamo_resume_in_g_at_9";  // of a function that no graph is from
   const auto opinion = opinionOn({tanhOf("L['x']", "L['m']._parameters['w']"), resumed}, "1/0");
-  EXPECT_EQ(opinion.verdict, Verdict::agrees) << opinion.reason;
+  EXPECT_EQ(verdictOf(opinion), Verdict::pass) << reasonOf(opinion);
   EXPECT_EQ(opinion.drawn, 1U);
   EXPECT_NE(noteWith(opinion, "___stack1 f32[4] is drawn"), "");
   // A part of a tuple, as an LSTM that runs between two graphs gives one.
   resumed = squareOf("L['___stack0'][0]");
   resumed.function = "torch_dynamo_resume_in_g_at_9";
   const auto ofPart = opinionOn({tanhOf("L['x']", "L['m']._parameters['w']"), resumed}, "1/0");
-  EXPECT_EQ(ofPart.verdict, Verdict::agrees) << ofPart.reason;
-  EXPECT_NE(noteWith(ofPart, "___stack0.0 f32[4] is drawn"), "") << (ofPart.notes.empty() ? "" : ofPart.notes.front());
+  EXPECT_EQ(verdictOf(ofPart), Verdict::pass) << reasonOf(ofPart);
+  EXPECT_NE(noteWith(ofPart, "___stack0.0 f32[4] is drawn"), "");
 }
 
 // A block that was compiled by itself has names that each block of the checkpoint has: the way out is named.

@@ -7,16 +7,16 @@
 #include <utility>
 
 #include "core/torch/analysis/joint_run.h"
+#include "core/torch/judging/judge.h"
 #include "core/torch/judging/named_results.h"
 #include "core/torch/opinion/second_opinion.h"
 #include "tests/core/formats/cases.h"
 #include "tests/core/torch/opinion/sample_job.h"
 #include "tests/support/open_model.h"
+#include "tests/support/report_text.h"
 
 namespace retrograd {
 namespace {
-
-using Verdict = SecondOpinion::Verdict;
 
 std::string textOf(const std::string& name) { return test::contentOf(sourcePath("tests/data/jobs/" + name + ".log")); }
 
@@ -26,9 +26,10 @@ SecondOpinion opinionOn(const std::string& text, const SecondOpinionRequest& req
 
 /// The reasons of the verdict, for a test that fails.
 std::string reasonsOf(const SecondOpinion& opinion) {
-  auto text = opinion.reason;
-  for (const auto& finding : opinion.findings) text += "; " + finding.gradient + " " + finding.what + " " + finding.op;
-  for (const auto& note : opinion.notes) text += "; note: " + note;
+  auto text = reasonOf(opinion);
+  for (const auto& claim : opinion.report.claims)
+    if (!claim.good()) text += "; " + claim.sentence;
+  for (const auto& note : opinion.report.notes) text += "; note: " + note;
   return text;
 }
 
@@ -50,14 +51,14 @@ class RightJob : public testing::TestWithParam<const char*> {};
 
 TEST_P(RightJob, Agrees) {
   const auto opinion = opinionOn(textOf(GetParam()));
-  EXPECT_EQ(opinion.verdict, Verdict::agrees) << reasonsOf(opinion);
-  EXPECT_GT(opinion.compared, 0U);
+  EXPECT_EQ(verdictOf(opinion), Verdict::pass) << reasonsOf(opinion);
+  EXPECT_GT(opinion.report.judged, 0U);
 }
 
 // A product becomes a sum: a gradient of it is another.
 TEST_P(RightJob, WithAPlantedFaultDoesNotAgree) {
   const auto opinion = opinionOn(edited(textOf(GetParam()), ofBackward, "aten.mul.Tensor(", "aten.add.Tensor("));
-  EXPECT_EQ(opinion.verdict, Verdict::differs) << reasonsOf(opinion);
+  EXPECT_EQ(verdictOf(opinion), Verdict::fail) << reasonsOf(opinion);
 }
 
 INSTANTIATE_TEST_SUITE_P(JobTruth, RightJob,
@@ -70,12 +71,14 @@ INSTANTIATE_TEST_SUITE_P(JobTruth, RightJob,
 // With an activation memory budget of 0 the partitioner drew the dropout's mask once more, from no saved state.
 TEST(JobTruth, ADrawThatNothingTiesIsNamedAndNeverAgrees) {
   const auto opinion = opinionOn(textOf("budget"));
-  ASSERT_EQ(opinion.verdict, Verdict::differs) << reasonsOf(opinion);
-  const auto& finding = opinion.findings.front();
-  EXPECT_NE(finding.what.find("random numbers of its own"), std::string::npos) << finding.what;
-  EXPECT_EQ(finding.op, "native_dropout (torch.ops.aten.native_dropout.default)");
-  EXPECT_GT(finding.line, 0);
-  EXPECT_NE(finding.source.find("make.py:20"), std::string::npos) << finding.source;
+  ASSERT_EQ(verdictOf(opinion), Verdict::fail) << reasonsOf(opinion);
+  const auto& fault = faultOf(opinion);
+  EXPECT_NE(fault.sentence.find("random numbers of its own"), std::string::npos) << fault.sentence;
+  EXPECT_NE(fault.sentence.find("from native_dropout (torch.ops.aten.native_dropout.default), line "),
+            std::string::npos)
+      << fault.sentence;
+  EXPECT_GT(opinion.places.front().line, 0);
+  EXPECT_NE(fault.line.find("make.py:20"), std::string::npos) << fault.line;
 }
 
 // Names tie nothing: a draw from seeds that the backward makes itself is another one, also under the name that the
@@ -85,19 +88,18 @@ TEST(JobTruth, SeedsOfTheBackwardsOwnAreOtherDraws) {
                                         "torch.ops.higher_order.run_with_rng_state(rng_state_output_0, "
                                         "torch.ops.prims.inductor_seeds.default, ",
                                         "torch.ops.prims.inductor_seeds.default("));
-  ASSERT_EQ(opinion.verdict, Verdict::differs) << reasonsOf(opinion);
-  EXPECT_NE(opinion.findings.front().op.find("inductor_random_default"), std::string::npos)
-      << opinion.findings.front().op;
+  ASSERT_EQ(verdictOf(opinion), Verdict::fail) << reasonsOf(opinion);
+  EXPECT_NE(reasonOf(opinion).find("inductor_random_default"), std::string::npos) << reasonOf(opinion);
 }
 
 // Another of the forward's seeds, and another op from its state, are other draws.
 TEST(JobTruth, AnotherSeedOrOpIsAnotherDraw) {
   const auto seed = edited(textOf("seeds"), ofBackward, "inductor_lookup_seed.default(run_with_rng_state, 0)",
                            "inductor_lookup_seed.default(run_with_rng_state, 1)");
-  EXPECT_EQ(opinionOn(seed).verdict, Verdict::differs);
+  EXPECT_EQ(verdictOf(opinionOn(seed)), Verdict::fail);
   const auto chance =
       edited(textOf("ckdrop"), ofBackward, "native_dropout.default, tanh, 0.5", "native_dropout.default, tanh, 0.4");
-  EXPECT_EQ(opinionOn(chance).verdict, Verdict::differs);
+  EXPECT_EQ(verdictOf(opinionOn(chance)), Verdict::fail);
 }
 
 /// The checkpointed dropout in the form of a GPU: both graphs have a generator, and the runtime keeps the two in step.
@@ -119,8 +121,8 @@ std::string withGenerators(const std::string& backwards) {
 
 TEST(JobTruth, GeneratorsOfBothGraphsAreTied) {
   const auto opinion = opinionOn(withGenerators("bwd_rng_state_0"));
-  EXPECT_EQ(opinion.verdict, Verdict::agrees) << reasonsOf(opinion);
-  EXPECT_EQ(opinionOn(withGenerators("bwd_rng_state_1")).verdict, Verdict::differs);
+  EXPECT_EQ(verdictOf(opinion), Verdict::pass) << reasonsOf(opinion);
+  EXPECT_EQ(verdictOf(opinionOn(withGenerators("bwd_rng_state_1"))), Verdict::fail);
 }
 
 // A draw like a tensor asks for its type alone: in the backward that tensor may be another, as one that is computed
@@ -133,7 +135,7 @@ TEST(JobTruth, ADrawLikeAnotherTensorOfTheTypeIsTied) {
                      "run_and_save_rng_state(" + like("mm"));
   text = edited(text, ofBackward, "rng_state_output_0, " + draw, "rng_state_output_0, " + like("mul_8"));
   const auto opinion = opinionOn(text);
-  EXPECT_EQ(opinion.verdict, Verdict::agrees) << reasonsOf(opinion);
+  EXPECT_EQ(verdictOf(opinion), Verdict::pass) << reasonsOf(opinion);
 }
 
 // A size that is a symbol has another name in each graph, and the same expression.
@@ -147,14 +149,14 @@ TEST(JobTruth, DrawsOfASymbolicSizeAreTied) {
     text = edited(text, mark, call, fmt::format("inductor_random.default([{}], ", size));
   }
   const auto opinion = opinionOn(text);
-  EXPECT_EQ(opinion.verdict, Verdict::agrees) << reasonsOf(opinion);
+  EXPECT_EQ(verdictOf(opinion), Verdict::pass) << reasonsOf(opinion);
 }
 
 // A backward of the author's own is not derived: its gradients are compared with the joint graph's.
 TEST(JobTruth, ABackwardOfTheAuthorsOwnIsNamed) {
   const auto opinion = opinionOn(textOf("ste"));
-  ASSERT_FALSE(opinion.notes.empty());
-  EXPECT_TRUE(std::any_of(opinion.notes.begin(), opinion.notes.end(), [](const auto& note) {
+  ASSERT_FALSE(opinion.report.notes.empty());
+  EXPECT_TRUE(std::any_of(opinion.report.notes.begin(), opinion.report.notes.end(), [](const auto& note) {
     return note.find("backward of its own") != std::string::npos && note.find("make.py:") != std::string::npos;
   })) << reasonsOf(opinion);
 }
@@ -163,36 +165,37 @@ TEST(JobTruth, ABackwardOfTheAuthorsOwnIsNamed) {
 // The compile does not, and its joint graph has the same fault: it is no witness.
 TEST(JobTruth, AnOwnBackwardWithinAnInnerGradientIsNeverTakenForRight) {
   const auto opinion = opinionOn(textOf("innerown"));
-  ASSERT_EQ(opinion.verdict, Verdict::notPossible) << reasonsOf(opinion);
-  EXPECT_NE(opinion.reason.find("passes a backward of the program's own"), std::string::npos) << opinion.reason;
-  EXPECT_NE(opinion.reason.find("make.py:"), std::string::npos) << opinion.reason;
+  ASSERT_EQ(verdictOf(opinion), Verdict::notPossible) << reasonsOf(opinion);
+  EXPECT_NE(reasonOf(opinion).find("passes a backward of the program's own"), std::string::npos) << reasonOf(opinion);
+  EXPECT_NE(reasonOf(opinion).find("make.py:"), std::string::npos) << reasonOf(opinion);
 }
 
 // The job and the derived backward have the same NaN, which the forward hides.
 TEST(JobTruth, NaNInAGradientIsNotHealthyThoughBothHaveIt) {
   const auto opinion = opinionOn(textOf("nanmask"));
-  ASSERT_EQ(opinion.verdict, Verdict::agrees) << reasonsOf(opinion);
-  EXPECT_FALSE(opinion.passes());
-  ASSERT_FALSE(opinion.health.bad.empty());
-  EXPECT_NE(opinion.health.bad.front().name.find("primals_"), std::string::npos);
-  ASSERT_FALSE(opinion.health.roots.empty());
-  EXPECT_NE(opinion.health.roots.front().find("softmax"), std::string::npos) << opinion.health.roots.front();
-  EXPECT_TRUE(opinionOn(textOf("detach")).passes());
+  ASSERT_TRUE(opinion.agrees) << reasonsOf(opinion);
+  EXPECT_EQ(verdictOf(opinion), Verdict::notPossible) << reasonsOf(opinion);  // of numbers that were drawn
+  const auto* bad = test::findClaim(opinion.report, "not-finite");
+  ASSERT_NE(bad, nullptr);
+  EXPECT_NE(bad->subject.find("primals_"), std::string::npos);
+  const auto* root = test::findClaim(opinion.report, "not-finite-root");
+  ASSERT_NE(root, nullptr);
+  EXPECT_NE(root->sentence.find("softmax"), std::string::npos) << root->sentence;
 }
 
 // A gradient of zeros is that of round(), which is what the forward's ops say; the author's own backward says another.
 TEST(JobTruth, ABackwardThatLostTheAuthorsOwnDiffers) {
   const auto opinion = opinionOn(edited(textOf("ste"), ofBackward, "mul.Tensor(mul_5, 3)", "mul.Tensor(mul_5, 0)"));
-  EXPECT_EQ(opinion.verdict, Verdict::differs) << reasonsOf(opinion);
+  EXPECT_EQ(verdictOf(opinion), Verdict::fail) << reasonsOf(opinion);
 }
 
 // What the derived gradients cannot say, those of the joint graph do.
 TEST(JobTruth, AFaultWhereTheDerivedGradientIsNotFiniteDiffers) {
   for (const auto& [from, to] : {std::pair{"sub.Tensor(1, mul_10)", "sub.Tensor(1, tanh)"},
                                  std::pair{"eq.Scalar(alias_2, 0)", "eq.Scalar(alias_2, 1)"}})  // NaN, as derived
-    EXPECT_EQ(opinionOn(edited(textOf("normzero"), ofBackward, from, to)).verdict, Verdict::differs) << from;
+    EXPECT_EQ(verdictOf(opinionOn(edited(textOf("normzero"), ofBackward, from, to))), Verdict::fail) << from;
   const auto nonzero = edited(textOf("zeroed"), ofBackward, "mm.default(permute, full)", "mm.default(permute, mul_1)");
-  EXPECT_EQ(opinionOn(nonzero).verdict, Verdict::differs);
+  EXPECT_EQ(verdictOf(opinionOn(nonzero)), Verdict::fail);
 }
 
 /// Without the record of the joint graph.
@@ -203,8 +206,8 @@ std::string withoutJoint(std::string text) {
 
 TEST(JobTruth, WithoutAJointGraphWhatIsNotFiniteIsNotJudged) {
   const auto opinion = opinionOn(withoutJoint(textOf("normzero")));
-  EXPECT_EQ(opinion.verdict, Verdict::notPossible) << reasonsOf(opinion);
-  EXPECT_NE(opinion.reason.find("norm of zeros"), std::string::npos) << opinion.reason;
+  EXPECT_EQ(verdictOf(opinion), Verdict::notPossible) << reasonsOf(opinion);
+  EXPECT_NE(reasonOf(opinion).find("norm of zeros"), std::string::npos) << reasonOf(opinion);
 }
 
 // A mask drops what the fault moves, in half of the draws.
@@ -213,8 +216,8 @@ TEST(JobTruth, OneDrawHidesNoFault) {
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     SecondOpinionRequest request;
     request.seed = seed;
-    EXPECT_EQ(opinionOn(textOf("dropped"), request).verdict, Verdict::agrees) << seed;
-    EXPECT_EQ(opinionOn(fault, request).verdict, Verdict::differs) << seed;
+    EXPECT_EQ(verdictOf(opinionOn(textOf("dropped"), request)), Verdict::pass) << seed;
+    EXPECT_EQ(verdictOf(opinionOn(fault, request)), Verdict::fail) << seed;
   }
 }
 
@@ -226,10 +229,10 @@ std::string withoutDynamo(std::string text) {
 
 TEST(JobTruth, WithoutDynamosGraphTheCutsAreNotKnown) {
   const auto opinion = opinionOn(withoutDynamo(textOf("nograd")));
-  EXPECT_EQ(opinion.verdict, Verdict::notPossible) << reasonsOf(opinion);
-  EXPECT_NE(opinion.reason.find("no Dynamo graph"), std::string::npos) << opinion.reason;
+  EXPECT_EQ(verdictOf(opinion), Verdict::notPossible) << reasonsOf(opinion);
+  EXPECT_NE(reasonOf(opinion).find("no Dynamo graph"), std::string::npos) << reasonOf(opinion);
   const auto fault = edited(withoutDynamo(textOf("nograd")), ofBackward, "aten.mul.Tensor(", "aten.add.Tensor(");
-  EXPECT_EQ(opinionOn(fault).verdict, Verdict::differs);
+  EXPECT_EQ(verdictOf(opinionOn(fault)), Verdict::fail);
 }
 
 /// The gradients of a job by the names of a reference.
@@ -250,27 +253,27 @@ TEST(JobTruth, TheReferenceSaysWhichOfTheThreeParts) {
   auto request = withReference("nograd");
   ASSERT_EQ(request.reference->size(), 3U);
   auto opinion = opinionOn(textOf("nograd"), request);
-  EXPECT_EQ(opinion.verdict, Verdict::agrees) << reasonsOf(opinion);
-  EXPECT_EQ(opinion.jobReferenced.size(), 3U);
+  EXPECT_EQ(verdictOf(opinion), Verdict::pass) << reasonsOf(opinion);
+  EXPECT_EQ(referenced(opinion), 3U);
   EXPECT_EQ(opinion.parting, Parting::none);
 
   const auto fault = edited(textOf("nograd"), ofBackward, "aten.mul.Tensor(", "aten.add.Tensor(");
   opinion = opinionOn(fault, request);
-  EXPECT_EQ(opinion.verdict, Verdict::differs);
+  EXPECT_EQ(verdictOf(opinion), Verdict::fail);
   EXPECT_EQ(opinion.parting, Parting::job);
 
   // Dynamo's graph says that autograd recorded all: the derived gradients are others than the job's and the
   // reference's.
   const auto lying =
       edited(textOf("nograd"), "\"dynamo_output_graph\"", "_set_grad_enabled(False)", "_set_grad_enabled(True)");
-  EXPECT_EQ(opinionOn(lying).verdict, Verdict::differs);
+  EXPECT_EQ(verdictOf(opinionOn(lying)), Verdict::fail);
   opinion = opinionOn(lying, request);
-  EXPECT_EQ(opinion.verdict, Verdict::notPossible) << reasonsOf(opinion);
+  EXPECT_EQ(verdictOf(opinion), Verdict::notPossible) << reasonsOf(opinion);
   EXPECT_EQ(opinion.parting, Parting::derived);
 
   (*request.reference)["grad.x"] = (*request.reference)["grad.w"];
   opinion = opinionOn(textOf("nograd"), request);
-  EXPECT_EQ(opinion.verdict, Verdict::differs);
+  EXPECT_EQ(verdictOf(opinion), Verdict::fail);
   EXPECT_EQ(opinion.parting, Parting::reference);
 }
 
@@ -281,10 +284,10 @@ TEST(JobTruth, AReferenceOfConvolutionsOnAGpuIsComparedAsTf32Rounds) {
   auto request = requestOf(job);
   const auto log = jobs::openJobLog((job / "trace").string());
   const auto opinion = secondOpinion(log, request);
-  EXPECT_EQ(opinion.verdict, Verdict::agrees) << reasonsOf(opinion);
-  EXPECT_EQ(opinion.jobReferenced.size(), 11U);
+  EXPECT_EQ(verdictOf(opinion), Verdict::pass) << reasonsOf(opinion);
+  EXPECT_EQ(referenced(opinion), 11U);
   request.reference->at("grad.8.weight") = request.reference->at("grad.4.weight");
-  EXPECT_EQ(secondOpinion(log, request).verdict, Verdict::differs);
+  EXPECT_EQ(verdictOf(secondOpinion(log, request)), Verdict::fail);
 }
 
 // A model that is run, debugged or shown has the same cuts.

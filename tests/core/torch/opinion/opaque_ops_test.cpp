@@ -6,6 +6,7 @@
 #include "core/torch/opinion/second_opinion.h"
 #include "core/torch/tracing/op_table.h"
 #include "tests/core/formats/cases.h"
+#include "tests/core/torch/opinion/sample_job.h"
 #include "tests/core/torch/opinion/written_log.h"
 #include "tests/support/float_tensor.h"
 
@@ -13,8 +14,6 @@ namespace retrograd {
 namespace {
 
 using test::logOf, test::replaced;
-using Verdict = SecondOpinion::Verdict;
-
 // loss = sum(swish(x @ w) * 2) with an op of the author's own, whose backward is one too
 const std::string call = R"(torch.ops.myops.swish.default(mm, {'beta': 1.5}))",
                   backwardCall = "torch.ops.myops.swish_backward.default(mul_1, mm)";
@@ -68,8 +67,8 @@ SecondOpinion opinionOn(const std::string& forwardText, const std::string& backw
 }
 
 std::string notesOf(const SecondOpinion& opinion) {
-  auto text = opinion.reason;
-  for (const auto& note : opinion.notes) text += "\n" + note;
+  auto text = reasonOf(opinion);
+  for (const auto& note : opinion.report.notes) text += "\n" + note;
   return text;
 }
 
@@ -81,8 +80,8 @@ TensorData tensorOf(std::vector<std::int64_t> sizes, float value) {
 
 TEST(OpaqueOps, WhatElseThereIsIsComparedAndTheOpsAreListed) {
   const auto opinion = opinionOn(forward, backward);
-  EXPECT_EQ(opinion.verdict, Verdict::agrees) << notesOf(opinion);
-  EXPECT_EQ(opinion.compared, 2U);
+  EXPECT_EQ(verdictOf(opinion), Verdict::pass) << notesOf(opinion);
+  EXPECT_EQ(opinion.report.judged, 2U);
   EXPECT_NE(notesOf(opinion).find("myops.swish.default (tanh, line "), std::string::npos) << notesOf(opinion);
   EXPECT_NE(notesOf(opinion).find("myops.swish_backward.default (mul_3, line "), std::string::npos);
 }
@@ -95,30 +94,30 @@ TEST(OpaqueOps, AFaultAroundAnOpaqueOpIsFound) {
         replaced(backward, "mm.default(t_1, mul_3)", "mm.default(t_1, mul_1)"),
         replaced(backward, "swish_backward.default(mul_1, mm)", "swish_backward.default(mm, mul_1)")}) {
     const auto opinion = opinionOn(forward, faulty);
-    EXPECT_EQ(opinion.verdict, Verdict::differs) << notesOf(opinion) << faulty;
+    EXPECT_EQ(verdictOf(opinion), Verdict::fail) << notesOf(opinion) << faulty;
   }
 }
 
 TEST(OpaqueOps, OtherArgumentsOrAnUnknownCallAreNamed) {
   auto opinion = opinionOn(replaced(forward, "1.5", "2.5"), backward);
-  EXPECT_EQ(opinion.verdict, Verdict::notPossible);
-  EXPECT_NE(opinion.reason.find("other arguments"), std::string::npos) << opinion.reason;
+  EXPECT_EQ(verdictOf(opinion), Verdict::notPossible);
+  EXPECT_NE(reasonOf(opinion).find("other arguments"), std::string::npos) << reasonOf(opinion);
   opinion = opinionOn(forward, replaced(backward, "swish_backward", "swish_backward_fast"));
-  EXPECT_EQ(opinion.verdict, Verdict::notPossible);
-  EXPECT_NE(opinion.reason.find("not in the joint graph"), std::string::npos) << opinion.reason;
+  EXPECT_EQ(verdictOf(opinion), Verdict::notPossible);
+  EXPECT_NE(reasonOf(opinion).find("not in the joint graph"), std::string::npos) << reasonOf(opinion);
   opinion = opinionOn(replaced(forward, "swish.default", "swish_.default"), backward);
-  EXPECT_EQ(opinion.verdict, Verdict::notPossible);
-  EXPECT_NE(opinion.reason.find("may write"), std::string::npos) << opinion.reason;
+  EXPECT_EQ(verdictOf(opinion), Verdict::notPossible);
+  EXPECT_NE(reasonOf(opinion).find("may write"), std::string::npos) << reasonOf(opinion);
 }
 
 TEST(OpaqueOps, WithoutAJointGraphGradientsThroughThemAreNotCompared) {
   auto opinion = opinionOn(forward, backward, {});
-  EXPECT_EQ(opinion.verdict, Verdict::notPossible);
-  EXPECT_NE(opinion.reason.find("not in the forward graph"), std::string::npos) << opinion.reason;
+  EXPECT_EQ(verdictOf(opinion), Verdict::notPossible);
+  EXPECT_NE(reasonOf(opinion).find("not in the forward graph"), std::string::npos) << reasonOf(opinion);
   const auto known = replaced(backward, backwardCall, "torch.ops.aten.mul.Tensor(mul_1, mm)");
   opinion = opinionOn(forward, known, {});  // the op of the forward alone
-  EXPECT_EQ(opinion.verdict, Verdict::notPossible);
-  EXPECT_NE(opinion.reason.find("2 of 2"), std::string::npos) << opinion.reason;
+  EXPECT_EQ(verdictOf(opinion), Verdict::notPossible);
+  EXPECT_NE(reasonOf(opinion).find("2 of 2"), std::string::npos) << reasonOf(opinion);
 }
 
 TEST(OpaqueOps, AReferenceNeedsWhatTheOpsGave) {
@@ -127,16 +126,16 @@ TEST(OpaqueOps, AReferenceNeedsWhatTheOpsGave) {
   request.batch = {{"x", tensorOf({4, 3}, 1.0F)}};
   request.reference = TensorMap{{"loss", tensorOf({}, 40)}, {"grad.w", tensorOf({3, 5}, 12)}};
   auto opinion = opinionOn(forward, backward, joint, request);
-  EXPECT_EQ(opinion.verdict, Verdict::notPossible);
-  EXPECT_NE(opinion.reason.find("--fill gives their results: mul_3; tanh"), std::string::npos) << opinion.reason;
+  EXPECT_EQ(verdictOf(opinion), Verdict::notPossible);
+  EXPECT_NE(reasonOf(opinion).find("--fill gives their results: mul_3; tanh"), std::string::npos) << reasonOf(opinion);
 
   request.filled = {{"tanh", tensorOf({4, 5}, 1)}, {"mul_3", tensorOf({4, 5}, 3)}};  // 20 * 2, and 4 * 3
   opinion = opinionOn(forward, backward, joint, request);
-  EXPECT_EQ(opinion.verdict, Verdict::agrees) << notesOf(opinion);
-  EXPECT_EQ(opinion.jobReferenced.size(), 2U);
+  EXPECT_EQ(verdictOf(opinion), Verdict::pass) << notesOf(opinion);
+  EXPECT_EQ(referenced(opinion), 2U);
 
   request.reference->insert_or_assign("loss", tensorOf({}, 41));
-  EXPECT_EQ(opinionOn(forward, backward, joint, request).verdict, Verdict::differs);
+  EXPECT_EQ(verdictOf(opinionOn(forward, backward, joint, request)), Verdict::fail);
 
   request.filled.emplace("no_result", tensorOf({}, 1));
   EXPECT_THROW(opinionOn(forward, backward, joint, request), Error);
@@ -149,7 +148,7 @@ TEST(OpaqueOps, WhatIsFilledInMayBeOfTheForwardAlone) {
   const std::string product = "torch.ops.aten.mul.Tensor(mul_1, mm)";
   const auto opinion =
       opinionOn(forward, replaced(backward, backwardCall, product), replaced(joint, backwardCall, product), request);
-  EXPECT_EQ(opinion.verdict, Verdict::agrees) << notesOf(opinion);
+  EXPECT_EQ(verdictOf(opinion), Verdict::pass) << notesOf(opinion);
 }
 
 // A fault in what an opaque op reads is found though its result is given.
@@ -157,7 +156,7 @@ TEST(OpaqueOps, WhatIsFilledInHidesNoFault) {
   SecondOpinionRequest request;
   request.filled = {{"tanh", tensorOf({4, 5}, 1)}, {"mul_3", tensorOf({4, 5}, 3)}};
   const auto faulty = replaced(backward, "mul.Tensor(expand, 2)", "mul.Tensor(expand, 3)");
-  EXPECT_EQ(opinionOn(forward, faulty, joint, request).verdict, Verdict::differs);
+  EXPECT_EQ(verdictOf(opinionOn(forward, faulty, joint, request)), Verdict::fail);
 }
 
 // Triton kernels write into memory that nobody wrote to yet, and give their results by the names of arguments.

@@ -20,17 +20,17 @@ TEST(Findings, AParameterWhoseGradientIsNoneNamesWhereItsWayEnds) {
   const auto a = m.analyse();
   const auto found = missingGradients(*a);
   ASSERT_EQ(found.size(), 2u);
-  EXPECT_EQ(found[0].title, "the gradient of cut is None");
-  EXPECT_EQ(found[0].severity, Finding::Severity::warning);
-  EXPECT_NE(found[0].numbers.find("detach"), std::string::npos) << found[0].numbers;
+  EXPECT_EQ(found[0].sentence.find("the gradient of cut is None: "), 0U) << found[0].sentence;
+  EXPECT_EQ(found[0].severity, Severity::suspicion);
+  EXPECT_NE(found[0].sentence.find("detach"), std::string::npos) << found[0].sentence;
   EXPECT_TRUE(found[0].op);
   EXPECT_EQ(found[0].value, cut);
   EXPECT_EQ(found[0].command, "why");
-  EXPECT_EQ(found[1].severity, Finding::Severity::note);
-  EXPECT_NE(found[1].title.find("frozen"), std::string::npos);
+  EXPECT_EQ(found[1].severity, Severity::note);
+  EXPECT_NE(found[1].sentence.find("frozen"), std::string::npos);
   // Beyond the limit they are counted.
   const auto none = missingGradients(*a, 0);
-  EXPECT_EQ(none[0].title, "1 parameter more without a gradient");
+  EXPECT_EQ(none[0].sentence, "1 parameter more without a gradient");
 }
 
 TEST(Findings, ALayerUnlikeItsEqualsIsNamedWithTheirMedian) {
@@ -53,8 +53,8 @@ TEST(Findings, ALayerUnlikeItsEqualsIsNamedWithTheirMedian) {
     norms[third] = unlike;
     const auto found = layersThatDiffer(*a, normOf);
     ASSERT_EQ(found.size(), 1u);
-    EXPECT_NE(found[0].title.find("h.2.weight"), std::string::npos);
-    EXPECT_NE(found[0].numbers.find("median of 4"), std::string::npos) << found[0].numbers;
+    EXPECT_NE(found[0].sentence.find("h.2.weight"), std::string::npos);
+    EXPECT_NE(found[0].sentence.find("median of 4"), std::string::npos) << found[0].sentence;
     EXPECT_EQ(found[0].value, third);
   }
   norms[third] = std::numeric_limits<double>::quiet_NaN();  // another finding's

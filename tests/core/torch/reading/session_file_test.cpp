@@ -21,6 +21,7 @@
 #include "tests/core/torch/models.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/open_model.h"
+#include "tests/support/report_text.h"
 #include "tests/support/source_path.h"
 
 namespace fs = std::filesystem;
@@ -274,9 +275,9 @@ TEST(SavedSession, derivingAgainForgetsWhatWasDifferentiated) {
 TEST(SavedSession, checksLikeItsModel) {
   const auto path = saved(*openModel(model("batchnorm_train")));
   CheckOptions options;
-  EXPECT_EQ(checkModel(path, options).status, CheckStatus::pass);
+  EXPECT_EQ(test::verdictOf(checkModel(path, options)), Verdict::pass);
   options.reference = (data() / "batchnorm_train/ref.safetensors").string();  // in double, too
-  EXPECT_EQ(checkModel(path, options).status, CheckStatus::pass);
+  EXPECT_EQ(test::verdictOf(checkModel(path, options)), Verdict::pass);
 }
 
 TEST(SavedSession, aComputationWithUnknownOpsComesBackUnderived) {

@@ -20,6 +20,7 @@
 #include "core/trace/verifier.h"
 #include "tests/support/comparison.h"
 #include "tests/support/open_model.h"
+#include "tests/support/report_text.h"
 #include "tests/support/source_path.h"
 
 namespace retrograd {
@@ -44,7 +45,7 @@ struct RealFile : testing::TestWithParam<std::string> {
     options.partition = partition;
     options.reference = std::filesystem::path(model(GetParam())).replace_filename("ref.safetensors").string();
     const auto report = checkModel(model(GetParam()), options);
-    EXPECT_EQ(report.status, CheckStatus::pass) << report.reason;
+    EXPECT_EQ(test::verdictOf(report), Verdict::pass) << decide(report).reason;
     const auto analysis = open(GetParam(), partition);
     for (const auto* trace : {&analysis->joint, &analysis->forward, &analysis->backward})
       for (const auto& problem : verify(*analysis->document, *trace))

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "tests/core/cut/cut_files.h"
+#include "tests/support/report_text.h"
 
 namespace retrograd {
 namespace {
@@ -54,11 +55,11 @@ def computation(x, w, b, o):
 TEST(EveryCut, GivesWhatTheWholeModelGives) {
   std::size_t told = 0;
   const auto reports =
-      checkEveryCut(test::writeTemporary("attention.txt", attention), {}, {}, [&](const CheckReport&) { ++told; });
+      checkEveryCut(test::writeTemporary("attention.txt", attention), {}, {}, [&](const Report&) { ++told; });
   EXPECT_EQ(reports.size(), 24u);
   EXPECT_EQ(told, reports.size());
   for (const auto& report : reports)
-    EXPECT_EQ(report.status, CheckStatus::pass) << report.name << ": " << report.reason;
+    EXPECT_EQ(test::verdictOf(report), Verdict::pass) << report.subject << ": " << decide(report).reason;
 }
 
 TEST(EveryCut, ValuesCrossInTheirStrides) {
@@ -91,17 +92,17 @@ def computation(x, w):
     c = aten.sin(a)
     return c
 )"),
-                                     {}, {}, [](const CheckReport&) {});
+                                     {}, {}, [](const Report&) {});
   ASSERT_EQ(reports.size(), 4u);
   for (const auto& report : reports) {
-    EXPECT_TRUE(report.status == CheckStatus::pass || report.status == CheckStatus::skip)
-        << report.name << ": " << report.reason;
-    if (report.status == CheckStatus::skip) {
-      EXPECT_NE(report.reason.find('#'), std::string::npos) << report.reason;
+    EXPECT_TRUE(test::verdictOf(report) == Verdict::pass || test::verdictOf(report) == Verdict::notPossible)
+        << report.subject << ": " << decide(report).reason;
+    if (test::verdictOf(report) == Verdict::notPossible) {
+      EXPECT_NE(decide(report).reason.find('#'), std::string::npos) << decide(report).reason;
     }
   }
-  EXPECT_EQ(reports[3].status, CheckStatus::pass) << reports[3].reason;
-  EXPECT_EQ(reports[1].status, CheckStatus::skip);
+  EXPECT_EQ(test::verdictOf(reports[3]), Verdict::pass) << decide(reports[3]).reason;
+  EXPECT_EQ(test::verdictOf(reports[1]), Verdict::notPossible);
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "tests/core/formats/cases.h"
 #include "tests/support/comparison.h"
 #include "tests/support/open_model.h"
+#include "tests/support/report_text.h"
 #include "tests/support/source_path.h"
 
 namespace retrograd {
@@ -267,7 +268,7 @@ struct BatchRun {
   std::vector<Microbatch> microbatches;
   RankResults results;
   WholeBatch whole;
-  RankVerdict verdict;
+  Report verdict;
 };
 
 TensorData drawn(std::vector<std::int64_t> sizes) {
@@ -286,9 +287,9 @@ TEST(RankStages, P63_MicrobatchesOfABatchGiveItsGradients) {
   ASSERT_EQ(run.microbatches.size(), 3u);
   EXPECT_NE(run.microbatches[0].pipeline, run.microbatches[1].pipeline);
   EXPECT_EQ(run.microbatches[1].pipeline, run.microbatches[2].pipeline);
-  EXPECT_TRUE(run.verdict.good()) << run.verdict.worst << run.verdict.failure;
-  EXPECT_GT(run.verdict.compared, 0u);
-  EXPECT_NE(run.verdict.with.find("whole batch"), std::string::npos);
+  EXPECT_EQ(test::verdictOf(run.verdict), Verdict::pass) << test::textOf(run.verdict);
+  EXPECT_GT(run.verdict.judged, 1u);
+  EXPECT_NE(run.verdict.notes.front().find("whole batch"), std::string::npos);
 }
 
 // Holds P62. A mean over the batch is the mean of its microbatches' means: their gradients are divided by how many
@@ -296,11 +297,11 @@ TEST(RankStages, P63_MicrobatchesOfABatchGiveItsGradients) {
 TEST(RankStages, P62_GradientsOfMeansAreScaled) {
   const TensorMap batch{{"x", drawn({8, 5, 8})}};
   const auto divided = BatchRun("attention", batch, 4, {}, 0.25).verdict;
-  EXPECT_TRUE(divided.good()) << divided.worst << divided.failure;
-  EXPECT_FALSE(BatchRun("attention", batch, 4, {}, 1).verdict.good());
+  EXPECT_EQ(test::verdictOf(divided), Verdict::pass) << test::textOf(divided);
+  EXPECT_EQ(test::verdictOf(BatchRun("attention", batch, 4, {}, 1).verdict), Verdict::fail);
   // Whose output is said to be a mean, its cotangent is shared out instead.
   const auto told = BatchRun("attention", batch, 4, {{"1", {Merge::Kind::mean, 0}}}, 1).verdict;
-  EXPECT_TRUE(told.good()) << told.worst << told.failure;
+  EXPECT_EQ(test::verdictOf(told), Verdict::pass) << test::textOf(told);
   // A cotangent that is given for it as well.
   const auto given = drawn({3});
   const auto shared = cutCotangents({{"1", given}}, 4, {{"1", {Merge::Kind::mean, 0}}});

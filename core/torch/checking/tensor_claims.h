@@ -4,22 +4,20 @@
 #include <vector>
 
 #include "core/derivation/analysis.h"
-#include "core/torch/checking/check.h"
+#include "core/judge/report.h"
 #include "core/torch/judging/compare.h"
-#include "core/torch/judging/judge.h"
 
 namespace retrograd {
-
-/// "grad.p.w" for "f64/grad.p.w", "eager/grad.p.w" and itself.
-std::string tensorOf(const std::string& verdictName);
 
 /// Gradients by what a reference says of them, by their names.
 struct ReferenceGradients {
   std::set<std::string> wrong, right;  ///< `right`: those that are not zero
 };
 
-/// Adds what the file has lost, as `trace` warns of it: a verdict without that would promise too much.
-void addWarnings(const Analysis& analysis, std::vector<std::string>& warnings);
+/// What the file has lost, as `trace` warns of it, each a suspicion: a verdict without that would promise too much.
+void addWarnings(const Analysis& analysis, std::vector<Claim>& claims);
+/// The suspicion that something was lost.
+Claim warningClaim(std::string text);
 
 /// Ops of joint and backward that come from no op and no value of the computation.
 std::size_t countMissingOrigins(const Analysis& analysis);
@@ -32,31 +30,34 @@ void forEachName(const TensorMap& a, const TensorMap& b, Visit&& visit) {
     if (!a.contains(name)) visit(name, nullptr, &tensor);
 }
 
-/// Gathers verdicts on tensors for a report.
-class Verdicts {
+/// Gathers claims on tensors for a report.
+class TensorClaims {
  public:
-  void add(TensorVerdict verdict);
+  void add(Producer by, const std::string& name, Measure measure);
   /// What no tolerance covers.
-  void fail(const std::string& name, std::string reason);
-  /// Of tensors that were compared bit for bit: only a failure is worth a row.
-  void markCompared(const std::string& name) { compared_.insert(tensorOf(name)); }
-
-  bool compared(const std::string& name) const { return compared_.contains(tensorOf(name)); }
+  void fail(Producer by, const std::string& name, std::string reason) {
+    add(by, name, Measure::failed(std::move(reason)));
+  }
   bool comparedAny() const { return !compared_.empty(); }
   /// Where gradients are all that a reference differs in, and the run agrees with LibTorch; else nothing.
   std::optional<ReferenceGradients> referenceGradients() const;
-  /// Status, reason, worst tensor and lists of the report. `given`: all tensors of the run; those without a verdict are
-  /// listed as not compared.
-  void writeTo(CheckReport& report, const TensorMap& given) const;
+  /// The faults, the furthest first, and what holds; how many of the tensors were compared. `given`: all tensors of the
+  /// run; of those without a claim a note says that they were not compared.
+  void writeTo(Report& report, const TensorMap& given) const;
 
  private:
-  std::vector<TensorVerdict> verdicts_;
+  std::vector<Claim> claims_;
   std::set<std::string> compared_;
 };
 
+/// A note that nothing but the joint trace was compared with a tensor of the run.
+Claim notComparedClaim(std::string name);
+/// A tensor of a reference that nothing of the run was compared with.
+NotJudged notCompared(const Analysis& analysis, std::string name);
+
 /// Fails where a tensor is missing on one side or is not the same bit for bit, as the same ops on the same values are,
 /// whether run as one trace, as two, or step by step.
-void compareBits(Verdicts& verdicts, const std::string& prefix, const TensorMap& run, const TensorMap& joint);
+void compareBits(TensorClaims& claims, Producer by, const TensorMap& run, const TensorMap& joint);
 
 /// What opaque ops leave out of a check, by the names that a reference has.
 struct LeftOutNames {
@@ -66,7 +67,7 @@ struct LeftOutNames {
 };
 LeftOutNames leftOutNames(const Analysis& analysis);
 
-/// "opaque ops did not run: myops.f.default; left out: out.0, grad.p.w, ..."
-std::string leftOutNote(const Analysis& analysis, const LeftOutNames& left);
+/// Adds a note on the opaque ops, and one on each tensor that is left out.
+void addLeftOut(const Analysis& analysis, const LeftOutNames& left, std::vector<Claim>& claims);
 
 }  // namespace retrograd
