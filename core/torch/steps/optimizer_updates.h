@@ -24,7 +24,7 @@ struct ParameterUpdate {
   ValueId value;                             ///< the parameter as the update left it; none: the update did not write it
   std::optional<TensorStatistics> gradient;  ///< as backward left it, unscaled; none: it has none
   std::optional<TensorStatistics> read;      ///< the gradient that the optimizer read; none: it read none
-  /// What wrote to the gradient between backward and update: clipping, or other code of the loop.
+  /// What scaled the gradient between backward and update: clipping, or other code of the loop.
   enum class Change : std::uint8_t { none, clipping, other };
   Change change = Change::none;
   std::optional<TensorStatistics> weight;  ///< before the update

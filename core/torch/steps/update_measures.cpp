@@ -158,6 +158,14 @@ void UpdateMeasures::planReads(std::size_t position, BoundSymbolId op, Update& u
   }
 }
 
+/// Whether an op of a loop makes a gradient smaller or larger; a reduction over ranks, which writes it too, does not
+/// count.
+static bool scales(std::string_view name) {
+  constexpr std::array names{"aten.mul_",    "aten.div_",          "aten.clamp",         "aten.clip_",
+                             "aten.renorm_", "aten._foreach_mul_", "aten._foreach_div_", "aten._foreach_clamp"};
+  return std::ranges::any_of(names, [&](std::string_view one) { return name.starts_with(one); });
+}
+
 /// Of an op between backward and update. What clipping reads counts as the gradient, whatever came before.
 void UpdateMeasures::planReadsBefore(std::size_t position, BoundSymbolId op, Update& update) {
   const bool clips = recording_.op(op).phase == Phase::clip;
@@ -170,7 +178,9 @@ void UpdateMeasures::planReadsBefore(std::size_t position, BoundSymbolId op, Upd
       before_[position].push_back({Look::What::gradient, row, operand, {}});
     if (clips) update.clipped.insert(name->storage);
     auto& change = of(rows_[row]).change;
-    if (std::ranges::find(written, operand) != written.end() && change != ParameterUpdate::Change::clipping)
+    const bool isScaled =
+        std::ranges::find(written, operand) != written.end() && (clips || scales(symbolName(document_, op)));
+    if (isScaled && change != ParameterUpdate::Change::clipping)
       change = clips ? ParameterUpdate::Change::clipping : ParameterUpdate::Change::other;
   }
 }

@@ -103,6 +103,24 @@ class Updates(InFolder):
         found = self.agrees(self.optimizer(torch.optim.AdamW, lr=0.01), {"exp_avg", "exp_avg_sq", "step"}, clip=0.1)
         self.assertEqual({one["states"]["step"] for one in found["steps"][1]["parameters"]}, {2})
 
+    def test_K17_what_writes_a_gradient_as_a_reduction_does_is_no_clipping(self):
+        for scale, factor in (("copy_", None), ("mul_", 0.5)):
+            model = Net()
+            optimizer = torch.optim.SGD(model.parameters(), 0.1)
+
+            def step():
+                x, y = batch()
+                F.cross_entropy(model(x), y).backward()
+                with torch.no_grad():
+                    for p in model.parameters():
+                        p.grad.mul_(0.5) if scale == "mul_" else p.grad.copy_(p.grad.flip(0))
+                optimizer.step()
+
+            with told():
+                retrograd.record(scale, step, model=model, optimizer=optimizer)
+            for one in updates(scale)[1]["steps"][0]["parameters"]:
+                self.assertAlmostEqual(one.get("clip_factor", 0), factor or 0, 4, (scale, one["parameter"]))
+
     def test_C13_one_tensor_after_another(self):
         self.agrees(self.optimizer(torch.optim.Adam, lr=0.01, foreach=False), {"exp_avg", "exp_avg_sq", "step"}, clip=0.1)
 
