@@ -558,10 +558,14 @@ void OwnErrors::measure(std::size_t i, std::size_t j, const Captured& captured,
 
 void OwnErrors::findEnds() {
   const auto &outputsA = a_.joint.outputs, &outputsB = b_.joint.outputs;
-  if (outputsA.size() == outputsB.size())
-    for (std::size_t k = 0; k < outputsA.size(); ++k)
-      if (outputsA[k] && outputsB[k]) ends_.push_back({outputsA[k], outputsB[k], "a result"});
-  if (a_.file.recording && b_.file.recording) {
+  // Of a recording the losses; gradients there have names.
+  const bool isRecorded = a_.file.recording && b_.file.recording;
+  const auto placedA = isRecorded ? a_.joint.resultCount : outputsA.size(),
+             placedB = isRecorded ? b_.joint.resultCount : outputsB.size();
+  if (placedA == placedB)
+    for (std::size_t k = 0; k < placedA; ++k)
+      if (outputsA[k] && outputsB[k]) ends_.push_back({outputsA[k], outputsB[k], isRecorded ? "the loss" : "a result"});
+  if (isRecorded) {
     const auto namesOf = [](const Analysis& analysis) {
       IdVector<StorageId, ValueId> latest(analysis.document->storageCount());
       std::map<std::string, ValueId> named;
