@@ -7,6 +7,7 @@
 
 #include "core/base/enum_array.h"
 #include "core/formats/recording/recording.h"
+#include "core/torch/steps/against.h"
 
 namespace retrograd {
 namespace {
@@ -123,7 +124,8 @@ const char* raisedKind(std::string_view did) {
 class StepReport {
  public:
   StepReport(const JudgedStep& judged, const JudgedStep* good)
-      : analysis_(*judged.analysis),
+      : judged_(judged),
+        analysis_(*judged.analysis),
         document_(*judged.analysis->document),
         recording_(*judged.analysis->file.recording),
         step_(judged.step),
@@ -138,10 +140,16 @@ class StepReport {
     for (const auto& claim : step_.books) add(claim);
     hashes();
     coverage();
+    if (good_) against();
     return std::move(report_);
   }
 
  private:
+  void against() {
+    const auto right = StepReport(*good_, nullptr).make().claims;
+    for (auto& claim : differencesFrom(judged_, report_.claims, *good_, right)) add(std::move(claim));
+  }
+
   void add(Claim claim) { report_.claims.push_back(std::move(claim)); }
 
   std::string placeOf(BoundSymbolId op) const {
@@ -294,6 +302,7 @@ class StepReport {
     for (const auto& [reason, of] : missing) report_.notJudged.push_back({"gradient of " + namesText(of), reason});
   }
 
+  const JudgedStep& judged_;
   const Analysis& analysis_;
   const Document& document_;
   const StepRecording& recording_;

@@ -331,5 +331,39 @@ class Books(InFolder):
         self.at(claims["raised"], "raise RuntimeError")
 
 
+@unittest.skipUnless(PROGRAM, "RETROGRAD names no program")
+class Against(InFolder):
+    def recorded(self, path, divisor, detaches=True):
+        torch.manual_seed(3)
+        model = Small()
+        optimizer = torch.optim.SGD(model.parameters(), 1e-2)
+        x, y = torch.randn(6, 8), torch.randint(0, 3, (6,))
+
+        def step():
+            out = model(x)
+            extra = out.detach() if detaches else out
+            loss = (F.cross_entropy(out, y) + extra.square().mean()) / divisor
+            loss.backward()
+            optimizer.step()
+
+        with told():
+            retrograd.record(path, step, model=model, optimizer=optimizer)
+
+    def test_K12_all_gradients_are_a_multiple(self):
+        self.recorded("good", 1)
+        self.recorded("here", 4)
+        code, text = run("check", "here", "--against", "good")
+        self.assertEqual(code, 1, text)
+        self.assertIn("all gradients are 0.25 times those of the recording that is right; the loss that backward began from is divided at books_test.py", text)
+        self.assertEqual(run("check", "good", "--against", "good")[0], 0)
+
+    def test_K12_a_cut_that_the_right_recording_has_is_missing(self):
+        self.recorded("good", 1)
+        self.recorded("here", 1, detaches=False)
+        code, text = run("check", "here", "--against", "good")
+        self.assertEqual(code, 1, text)
+        self.assertIn("the recording that is right has a cut that this one lacks: detach", text)
+
+
 if __name__ == "__main__":
     unittest.main()

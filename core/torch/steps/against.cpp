@@ -1,0 +1,153 @@
+#include "core/torch/steps/against.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/formats/recording/recording.h"
+
+namespace retrograd {
+namespace {
+
+constexpr double sameNumber = 1e-3;  ///< of two ratios: they are one factor
+
+bool isCut(const Claim& claim) { return claim.kind.starts_with("cut-"); }
+
+/// The function of the user's that a line is in: it stays where lines move.
+std::string functionIn(const std::string& line) {
+  const auto in = line.rfind(" in ");
+  return in == std::string::npos ? line : line.substr(in + 4);
+}
+
+bool isSame(const Claim& a, const Claim& b) {
+  return a.kind == b.kind && functionIn(a.line) == functionIn(b.line) && (!isCut(a) || a.subject == b.subject);
+}
+
+bool has(const std::vector<Claim>& claims, const Claim& claim) {
+  return std::ranges::any_of(claims, [&](const Claim& one) { return isSame(one, claim); });
+}
+
+bool isNear(double a, double b) { return std::abs(a - b) <= sameNumber * std::max(std::abs(a), std::abs(b)); }
+
+bool isSameTensor(const TensorStatistics& a, const TensorStatistics& b) {
+  return a.elements == b.elements && a.norm == b.norm && a.mean == b.mean && a.min == b.min && a.max == b.max;
+}
+
+const ParameterUpdate* updateOf(const OptimizerStep& step, const std::string& parameter) {
+  const auto found = std::ranges::find(step.parameters, parameter, &ParameterUpdate::parameter);
+  return found == step.parameters.end() ? nullptr : &*found;
+}
+
+/// Where the number that a backward began from was made.
+BoundSymbolId rootOf(const JudgedStep& judged) {
+  const auto& losses = judged.analysis->file.recording->losses;
+  return losses.empty() ? BoundSymbolId() : judged.analysis->document->value(losses.front()).producer;
+}
+
+std::string rootText(const JudgedStep& judged) {
+  const auto op = rootOf(judged);
+  if (!op) return {};
+  const auto& name = judged.analysis->document->symbol(op).name;
+  const auto* verb = name.starts_with("aten.div")   ? "is divided"
+                     : name.starts_with("aten.mul") ? "is multiplied"
+                                                    : "is made";
+  const auto line = recordedLine(*judged.analysis->document, op);
+  return line.empty() ? std::string() : fmt::format("the loss that backward began from {} at {}", verb, line);
+}
+
+void compareMembers(const StepRecording& mine, const StepRecording& good, std::vector<Claim>& claims) {
+  const auto membersOf = [](const StepRecording& recording) {
+    std::set<std::string> names;
+    for (const auto& optimizer : recording.optimizers)
+      for (const auto& one : optimizer.parameters) names.insert(one.name);
+    return names;
+  };
+  const auto own = membersOf(mine), other = membersOf(good);
+  std::vector<std::string> missing;
+  std::ranges::set_difference(other, own, std::back_inserter(missing));
+  if (own.empty() || missing.empty()) return;
+  claims.push_back({.by = Producer::run,
+                    .kind = "against-members",
+                    .subject = missing.front(),
+                    .sentence = fmt::format("no optimizer has {}, which one has in the recording that is right",
+                                            namesText(missing))});
+}
+
+/// Gradients of the first update, where the weights are the same.
+void compareGradients(const JudgedStep& judged, const JudgedStep& good, std::vector<Claim>& claims) {
+  if (judged.step.updates.steps.empty() || good.step.updates.steps.empty()) return;
+  const auto &mine = judged.step.updates.steps.front(), &right = good.step.updates.steps.front();
+  std::vector<std::string> otherWeights, names;
+  double least = 0, most = 0;
+  for (const auto& one : mine.parameters) {
+    const auto* other = updateOf(right, one.parameter);
+    if (!other || !one.read || !other->read || other->read->norm == 0) continue;
+    if (one.weight && other->weight && !isSameTensor(*one.weight, *other->weight))
+      otherWeights.push_back(one.parameter);
+    const auto before = [](const ParameterUpdate& update) {
+      return update.gradient ? update.gradient->norm : update.read->norm;
+    };
+    const auto ratio = before(one) / before(*other);
+    least = names.empty() ? ratio : std::min(least, ratio);
+    most = names.empty() ? ratio : std::max(most, ratio);
+    names.push_back(one.parameter);
+  }
+  if (!otherWeights.empty()) {
+    claims.push_back(
+        {.by = Producer::run,
+         .severity = Severity::note,
+         .kind = "against-weights",
+         .sentence = fmt::format("gradients are not compared with those of the recording that is right: it began "
+                                 "with other weights of {}",
+                                 namesText(otherWeights))});
+    return;
+  }
+  if (names.empty() || (isNear(least, 1) && isNear(most, 1))) return;
+  const auto root = rootText(judged);
+  Claim claim{
+      .by = Producer::run,
+      .kind = "against-gradients",
+      .sentence = isNear(least, most)
+                      ? fmt::format("all gradients are {:.4g} times those of the recording that is right", most)
+                      : fmt::format("gradients are {:.3g} to {:.3g} times those of the recording that is right, "
+                                    "which began with the same weights",
+                                    least, most),
+      .line = rootOf(judged) ? recordedLine(*judged.analysis->document, rootOf(judged)) : std::string(),
+      .parameters = names,
+      .op = rootOf(judged),
+      .command = "source"};
+  if (!root.empty()) claim.sentence += "; " + root;
+  claims.push_back(std::move(claim));
+}
+
+}  // namespace
+
+std::vector<Claim> differencesFrom(const JudgedStep& judged, std::vector<Claim>& mine, const JudgedStep& good,
+                                   const std::vector<Claim>& right) {
+  std::vector<Claim> claims;
+  for (auto& claim : mine) {
+    if (claim.by != Producer::books || claim.severity == Severity::fault) continue;
+    if (has(right, claim)) {
+      claim.severity = Severity::note;
+      claim.sentence += " (so in the recording that is right)";
+    } else {
+      claim.severity = Severity::fault;
+      claim.sentence += " (not in the recording that is right)";
+    }
+  }
+  for (const auto& claim : right) {
+    if (!isCut(claim) || has(mine, claim)) continue;
+    claims.push_back({.by = Producer::run,
+                      .kind = "against-cut-missing",
+                      .subject = claim.subject,
+                      .sentence = fmt::format("the recording that is right has a cut that this one lacks: {}, {}",
+                                              claim.sentence, claim.line),
+                      .parameters = claim.parameters});
+  }
+  compareMembers(*judged.analysis->file.recording, *good.analysis->file.recording, claims);
+  compareGradients(judged, good, claims);
+  return claims;
+}
+
+}  // namespace retrograd

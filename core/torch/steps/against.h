@@ -1,0 +1,12 @@
+#pragma once
+#include "core/torch/steps/step_report.h"
+
+namespace retrograd {
+
+/// What a step and one that is right do not share: cuts and books that one of them alone has, members of optimizers,
+/// and, where both began with the same weights, gradients of the first update that are another multiple.
+/// `mine`, `right`: the claims of both, each alone. Claims that both have become notes in `mine`.
+std::vector<Claim> differencesFrom(const JudgedStep& judged, std::vector<Claim>& mine, const JudgedStep& good,
+                                   const std::vector<Claim>& right);
+
+}  // namespace retrograd
