@@ -2,7 +2,7 @@
 
 #include <QVBoxLayout>
 
-#include "core/questions/finding.h"
+#include "core/trace/source.h"
 #include "views/models/why_model.h"
 #include "views/text/line_text.h"
 #include "views/theme/tokens.h"
