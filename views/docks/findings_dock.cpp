@@ -25,7 +25,7 @@ FindingsDock::FindingsDock(ViewContext context, QAction* walk, QAction* check, Q
     : Panel(context, "findings", parent),
       board_(FindingBoard::of(*context.controller)),
       findings_(new FindingsModel(this)),
-      list_(new QTreeView(this)),
+      list_(new FindingCards(context.theme, findings_, this)),
       walk_(walk),
       model_(new NanModel(this)),
       tree_(new QTreeView(this)),
@@ -48,8 +48,7 @@ FindingsDock::FindingsDock(ViewContext context, QAction* walk, QAction* check, Q
   layout->addWidget(parts, 1);
   prepareList();
   // All of a finding is in sight, in as many lines as that takes, however wide the columns become.
-  for (auto* view : {list_, tree_})
-    connect(view->header(), &QHeaderView::sectionResized, view, &QTreeView::doItemsLayout, Qt::QueuedConnection);
+  connect(tree_->header(), &QHeaderView::sectionResized, tree_, &QTreeView::doItemsLayout, Qt::QueuedConnection);
   addList(tree_);
   setList(list_);
   connect(&board_, &FindingBoard::changed, this, &FindingsDock::list);
@@ -61,17 +60,9 @@ FindingsDock::FindingsDock(ViewContext context, QAction* walk, QAction* check, Q
 }
 
 void FindingsDock::prepareList() {
-  prepareTree(*list_, findings_, "findings-list", tr("Findings, the most severe first"),
-              {.isFlat = true, .wraps = true});
-  auto* header = list_->header();
-  header->setStretchLastSection(false);
-  for (int column : {FindingsModel::what, FindingsModel::line})
-    header->setSectionResizeMode(column, QHeaderView::Stretch);
-  for (int column : {FindingsModel::severity, FindingsModel::action})
-    header->setSectionResizeMode(column, QHeaderView::ResizeToContents);
-  connect(list_, &QTreeView::clicked, this, [this](const QModelIndex& index) {
-    if (index.column() == FindingsModel::action) activate(index);
-  });
+  const auto claimAt = [this](const QModelIndex& card) { return findings_->claim(card.row()); };
+  connect(list_, &FindingCards::led, this, [this, claimAt](const QModelIndex& card) { lead(claimAt(card)); });
+  connect(list_, &FindingCards::acted, this, [this, claimAt](const QModelIndex& card) { act(claimAt(card)); });
 }
 
 QWidget* FindingsDock::makeWay() {
@@ -107,17 +98,50 @@ QString FindingsDock::titleOf(const Claim& claim) const {
   if (claim.command == "source") return tr("Show the Line");
   if (claim.command == "why") return tr("Show Why");
   if (claim.command == "checks") return tr("Show the Check");
+  if (claim.command == "recorded-memory") return tr("Show the Chart");
   return claim.op ? tr("Go to the Op") : QString();
 }
 
 void FindingsDock::activate(const QModelIndex& row) {
   if (row.model() != findings_) return Panel::activate(row);
-  const auto claim = findings_->claim(row.row());  // a copy: the command may bring others
-  if (claim.op) {
-    Q_EMIT jumpRequested(claim.op);
-    if (claim.value) context_.selection->selectValue(claim.value);
+  act(Claim(findings_->claim(row.row())));  // a copy: the command may bring others
+}
+
+void FindingsDock::lead(const Claim& claim) {
+  if (!claim.op) {
+    if (!claim.command.empty()) Q_EMIT commandChosen(QString::fromStdString(claim.command));
+    return;
   }
+  Q_EMIT jumpRequested(claim.op);
+  if (claim.value) context_.selection->selectValue(claim.value);
+}
+
+void FindingsDock::act(const Claim& claim) {
+  if (claim.op) lead(claim);
   if (!claim.command.empty()) Q_EMIT commandChosen(QString::fromStdString(claim.command));
+}
+
+void FindingsDock::check() {
+  const auto& open = context_.controller->document();
+  open && open->analysis->file.recording ? checkStep() : ask({}, false);
+}
+
+void FindingsDock::checkStep() {
+  walked_ = true;
+  const auto work = [this](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
+    const auto report = std::make_shared<Report>(context.engine.judgeStep(context.document.analysis, progress));
+    return [this, report] {
+      board_.setReport(FindingSources::ofStep(), *report);
+      const auto decision = decide(*report);
+      summary_->setText(decision.verdict == Verdict::pass
+                            ? tr("The step is right: %1").arg(toQt(coverageText(*report)))
+                            : QStringLiteral("%1: %2").arg(toQt(std::string(retrograd::name(decision.verdict))),
+                                                           toQt(decision.reason)));
+      updateEmptyText();
+    };
+  };
+  askAloud(summary_, QStringLiteral("step"), tr("Checking the step"), tr("Running the step again and comparing it..."),
+           work);
 }
 
 void FindingsDock::tell() {

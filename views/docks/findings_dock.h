@@ -2,6 +2,7 @@
 #include <QLabel>
 #include <QTreeView>
 
+#include "views/docks/finding_cards.h"
 #include "views/docks/panel.h"
 #include "views/findings/findings_model.h"
 #include "views/models/nan_model.h"
@@ -20,9 +21,16 @@ class FindingsDock : public Panel {
   /// Records a run, walks from the value, selects the root and shows its line of Python; an invalid value represents
   /// any bad one of the run.
   void walk(ValueId value) { ask(value, true); }
-  /// The same without going anywhere.
-  void check() { ask({}, false); }
+  /// The same without going anywhere; of a recorded step the whole check.
+  void check();
   QString summary() const { return summary_->text(); }
+
+  /// How the one action of a claim reads.
+  QString titleOf(const Claim& claim) const;
+  /// To the claim's place.
+  void lead(const Claim& claim);
+  /// The claim's one action.
+  void act(const Claim& claim);
 
  Q_SIGNALS:
   /// What a person chose to do about a finding, whose op and value are selected: Claim::command.
@@ -43,11 +51,12 @@ class FindingsDock : public Panel {
   void prepareList();
   QWidget* makeWay();
   void list();
-  QString titleOf(const Claim& claim) const;
+  /// The whole check of a recorded step, as on the command line.
+  void checkStep();
 
   FindingBoard& board_;
   FindingsModel* findings_;
-  QTreeView* list_;
+  FindingCards* list_;
   QAction* walk_;
   NanModel* model_;
   QTreeView* tree_;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/judge/claim.h"
+#include "core/judge/report.h"
 #include "core/questions/memory_join/traced_step.h"
 #include "core/questions/run_record.h"
 #include "core/questions/update_numbers.h"
@@ -120,7 +120,7 @@ class Engine {
   }
   virtual GradientCheck checkGradients(const Analysis&, const std::vector<BoundSymbolId>& ops, const Progress&) = 0;
   /// As the functions of these names, of a recorded step.
-  virtual std::vector<Claim> judgeStep(const std::shared_ptr<const Analysis>&, const Progress&) { return {}; }
+  virtual Report judgeStep(const std::shared_ptr<const Analysis>&, const Progress&) { return {}; }
   virtual std::map<std::string, UpdateNumbers> lastUpdates(const std::shared_ptr<const Analysis>&, const Progress&) {
     return {};
   }

@@ -2,16 +2,34 @@
 
 #include <fmt/format.h>
 
+#include "core/derivation/gradient_of.h"
 #include "core/questions/finding.h"
 #include "core/stepping/bad_places.h"
 #include "core/trace/source.h"
+#include "views/models/nan_model.h"
 
 namespace retrograd::views {
 namespace {
 
 const QString ofRun = QStringLiteral("run"), ofWalk = QStringLiteral("walk"), ofGradients = QStringLiteral("gradients"),
-              ofLayers = QStringLiteral("layers"), ofStep = QStringLiteral("step");
-constexpr int pause = 200;  // ms
+              ofLayers = QStringLiteral("layers");
+const QString checkCommand = QStringLiteral("check-run");
+constexpr int pause = 200;            // ms
+constexpr double longestUnasked = 5;  ///< seconds of a run that nobody asked for
+
+/// Of a run in which nothing bad was seen so far.
+Report runReport(const OpenDocument& open, const RunNumbers& numbers) {
+  Report report;
+  if (!open.analysis->derived()) report.notJudged.push_back({"the backward", "none could be derived: see Problems"});
+  else if (!open.noRunReason.isEmpty()) report.notJudged.push_back({"the run", open.noRunReason.toStdString()});
+  else if (numbers.known() == 0) report.notJudged.push_back({"the run", "it was not looked at yet"});
+  else if (numbers.known() < numbers.size())
+    report.notJudged.push_back({"the run", fmt::format("{} of {} ops ran so far", numbers.known(), numbers.size())});
+  else report.judged = numbers.size();
+  report.due = report.judged;
+  report.unit = "op whose results are finite";
+  return report;
+}
 
 }  // namespace
 
@@ -41,7 +59,8 @@ void FindingSources::lookAtRun() {
   const auto& stopped = context_.execution->now().bad;
   const auto first = numbers.firstBad();
   const auto op = first ? first : stopped.empty() ? BoundSymbolId() : *stopped.begin();
-  if (!open || !op || board_.has(ofWalk)) return board_.set(ofRun, {});
+  if (!open || (op && (board_.has(ofWalk) || checked_ == open->analysis))) return board_.set(ofRun, {});
+  if (!op) return board_.setReport(ofRun, runReport(*open, numbers), checkCommand);
   const auto& document = *open->analysis->document;
   Claim claim{.by = Producer::health,
               .kind = "not-finite",
@@ -54,13 +73,51 @@ void FindingSources::lookAtRun() {
       claim.sentence += ": " + badCounts(*s);
     }
   board_.set(ofRun, {claim});
+  if (numbers.known() == numbers.size()) findRoot();
+}
+
+/// How the first NaN came about, before anyone asks: where a run takes a moment.
+void FindingSources::findRoot() {
+  const auto document = context_.controller->document();
+  if (walked_ == document->analysis || document->analysis->file.recording || document->seconds > longestUnasked) return;
+  walked_ = document->analysis;
+  const auto walk = [this](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
+    const auto way = walkNan(context, {}, progress);
+    auto claims = claimsOf(*context.document.analysis, way);
+    const auto element = elementAtRoot(context, way, progress);
+    if (!claims.empty() && !element.isEmpty()) claims.front().sentence += "; " + element.toStdString();
+    for (auto& claim : claims) claim.command = "walk-to-root";
+    return [this, claims = std::move(claims)] {
+      if (board_.has(ofWalk)) return;  // a person asked, and knows more
+      board_.set(ofWalk, claims);
+      lookAtRun();
+    };
+  };
+  context_.controller->questions().ask(this, ofWalk, tr("Looking for the root of the NaN"), walk);
 }
 
 void FindingSources::lookAtGradients() {
   const auto document = context_.controller->document();
   if (!document) return;
+  lookAtRun();
+  if (document->analysis->file.recording) {
+    Report due;
+    due.notJudged.push_back({"the step", "it was not compared with its derivatives"});
+    board_.setReport(ofStep(), due, checkCommand);
+  }
   gradients_.start([this, document](const Progress& progress) -> PoolJob::Deliver {
-    return [this, found = missingGradients(*document->analysis, 20, progress)] { board_.set(ofGradients, found); };
+    const auto& analysis = *document->analysis;
+    Report report;
+    report.claims = missingGradients(analysis, 20, progress);
+    if (analysis.derived() && !analysis.file.recording) {
+      const auto gradients = gradientsOfInputs(analysis);
+      const auto& inputs = analysis.computation().inputs;
+      for (std::size_t i = 0; i < std::min(inputs.size(), gradients.size()); ++i)
+        report.judged += inputs[i].kind == InputKind::parameter && gradients[i].valid();
+      report.due = report.judged;
+      report.unit = "parameter with a gradient";
+    }
+    return [this, report = std::move(report)] { board_.setReport(ofGradients, report); };
   });
 }
 
@@ -89,10 +146,14 @@ void FindingSources::lookAtStep() {
   if (numbers.size() == 0 || numbers.known() < numbers.size()) return;
   judged_ = document->analysis;
   const auto judge = [this](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
-    const auto found = context.engine.judgeStep(context.document.analysis, progress);
-    return [this, found] { board_.set(ofStep, found); };
+    const auto report = context.engine.judgeStep(context.document.analysis, progress);
+    return [this, report] {
+      checked_ = judged_;
+      board_.setReport(ofStep(), report);
+      lookAtRun();
+    };
   };
-  context_.controller->questions().ask(this, ofStep, tr("Second opinion on the step"), judge);
+  context_.controller->questions().ask(this, ofStep(), tr("Second opinion on the step"), judge);
 }
 
 std::vector<Claim> findingsOf(const GradientCheck& check, const std::string& range, BoundSymbolId first) {

@@ -18,8 +18,12 @@ class FindingSources : public QObject {
  public:
   explicit FindingSources(ViewContext context, QObject* parent = nullptr);
 
+  /// The name on the board of the check of a recorded step.
+  static QString ofStep() { return QStringLiteral("step"); }
+
  private:
   void lookAtRun();
+  void findRoot();
   void lookAtGradients();
   void lookAtLayers();
   void lookAtStep();
@@ -27,8 +31,10 @@ class FindingSources : public QObject {
   const ViewContext context_;
   FindingBoard& board_;
   PoolJob gradients_, layers_;
-  std::shared_ptr<const Analysis> judged_;  ///< the recorded step that was asked about
-  QTimer soon_;                             ///< a run changes its numbers thirty times a second
+  std::shared_ptr<const Analysis> judged_;   ///< the recorded step that was asked about
+  std::shared_ptr<const Analysis> checked_;  ///< the recorded step whose check says more of a NaN than the run does
+  std::shared_ptr<const Analysis> walked_;   ///< whose NaN was walked from
+  QTimer soon_;                              ///< a run changes its numbers thirty times a second
 };
 
 /// What a gradient check says of a range of ops, as `range` names it: each gradient that is wrong, each backward that

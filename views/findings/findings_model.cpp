@@ -5,6 +5,7 @@
 
 #include "core/judge/report.h"
 #include "core/trace/source.h"
+#include "views/findings/verdict_line.h"
 #include "views/models/tree_model.h"
 #include "views/text/format.h"
 
@@ -71,6 +72,7 @@ QVariant FindingsModel::data(const QModelIndex& index, int role) const {
       return font;
     }
     case Qt::TextAlignmentRole: return QVariant(Qt::AlignLeft | Qt::AlignTop);  // of a row of several lines
+    case lightRole: return static_cast<int>(lightOf(row.claim.severity));
     case opRole: return row.claim.op.index;
     case valueRole: return row.claim.value.index;
     default: return {};

@@ -10,6 +10,7 @@ class FindingsModel : public TableModel {
 
  public:
   enum Column { severity, what, line, action, columns };
+  static constexpr int lightRole = Qt::UserRole + 20;  ///< Light
 
   explicit FindingsModel(QObject* parent = nullptr);
 

@@ -5,6 +5,7 @@
 
 #include "core/formats/checkpoint/given_weights.h"
 #include "views/engine/torch_calls.h"
+#include "views/findings/finding_board.h"
 #include "views/jobs/job_graphs_window.h"
 #include "views/jobs/job_passes_window.h"
 #include "views/jobs/opinion_places.h"
@@ -302,6 +303,10 @@ void JobDock::ask(const Choice& choice) {
       places.push_back(choice.isOpen ? derivedOp(*context.document.analysis, place) : BoundSymbolId());
     return [this, opinion = std::move(opinion), places = std::move(places)] {
       say(verdictText(opinion));
+      auto report = opinion.report;
+      for (std::size_t i = 0; i < report.claims.size(); ++i)
+        report.claims[i].op = i < places.size() ? places[i] : BoundSymbolId();  // of the document that is open
+      FindingBoard::of(*context_.controller).setReport(name(), std::move(report));
       findings_->show(opinion, places);
       findingsTree_->expandAll();
       findingsTree_->setCurrentIndex(findings_->index(0, 0));

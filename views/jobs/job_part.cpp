@@ -4,6 +4,7 @@
 #include <QFileInfo>
 
 #include "views/docks/memory_dock.h"
+#include "views/findings/finding_board.h"
 #include "views/jobs/job_dock.h"
 #include "views/jobs/save_plan_dock.h"
 #include "views/text/format.h"
@@ -11,6 +12,12 @@
 
 namespace retrograd::views {
 namespace {
+
+/// Of a recorded step the whole check is the second opinion.
+bool isStep(const MainWindow& window) {
+  const auto& document = window.context().controller->document();
+  return document && document->kind == FileKind::step;
+}
 
 void askForFolder(MainWindow& window) {
   const auto& document = window.context().controller->document();
@@ -85,11 +92,23 @@ const WindowPart jobPart(PartOrder::job, [](MainWindow& window) {
   auto* log = new OpenJobLog(window.context().controller, &window);
   auto* dock = window.addPanel(new JobDock(window.context(), log, {graphs, passes, opinion}), tr("Job"),
                                Qt::BottomDockWidgetArea, &window.panel<MemoryDock>());
-  for (auto* action : {graphs, passes, opinion}) actions.allowUnless(action, [log] { return log->reason(); });
+  for (auto* action : {graphs, passes}) actions.allowUnless(action, [log] { return log->reason(); });
+  actions.allowUnless(opinion, [&window, log] { return isStep(window) ? QString() : log->reason(); });
   QObject::connect(log, &OpenJobLog::changed, &actions, &WindowActions::update);
   QObject::connect(graphs, &QAction::triggered, dock, &JobDock::showOwnGraphs);
   window.runIn(passes, dock, &JobDock::askPasses);
-  window.runIn(opinion, dock, &JobDock::askOpinion);
+  QObject::connect(opinion, &QAction::triggered, dock, [&window, dock] {
+    if (isStep(window)) return window.actions().checkRun->trigger();
+    window.showPanel(*dock);
+    dock->askOpinion();
+  });
+  QObject::connect(log, &OpenJobLog::changed, dock, [&window, log, dock] {
+    auto& board = FindingBoard::of(*window.context().controller);
+    if (!log->reason().isEmpty() || board.has(dock->name())) return;
+    Report due;
+    due.notJudged.push_back({"the job's backward", "it was not compared with the derived one"});
+    board.setReport(dock->name(), due, QStringLiteral("second-opinion"));
+  });
   auto* plan =
       actions.add("save-plan", tr("S&how the Save Plan"),
                   tr("Lists what the open compile saves for its backward, layer by layer, and how equal layers differ"),

@@ -38,18 +38,22 @@ Severity severityOf(MemoryFinding::Kind kind) {
   }
 }
 
-/// Those of the snapshot in the panel Findings, where a document is open.
+/// Those of the snapshot, next to a document or alone.
 void showFindings(MainWindow& window, const OpenMemory& memory) {
   auto& board = FindingBoard::of(*window.context().controller);
   std::vector<Claim> claims;
   const auto& recorded = memory.shown().recorded;
-  if (recorded && window.context().controller->document())
+  if (recorded)
     for (const auto& found : recorded->findings)
       claims.push_back({.severity = severityOf(found.kind),
                         .kind = std::string(name(found.kind)),
                         .sentence = found.text,
                         .command = "recorded-memory"});
-  board.set(QStringLiteral("memory"), std::move(claims));
+  Report report;
+  report.claims = std::move(claims);
+  if (recorded) report.judged = report.due = recorded->history.allocations.size();
+  report.unit = "allocation of the snapshot";
+  board.setReport(QStringLiteral("memory"), std::move(report));
 }
 
 /// Without a document the panel has the window to itself.

@@ -16,7 +16,7 @@ SentenceButton::SentenceButton(QWidget* parent) : QAbstractButton(parent) {
 void SentenceButton::setSentence(const QString& text, bool leads) {
   setText(text);
   setToolTip(text);
-  setAccessibleName(text);
+  if (!text.isEmpty()) setAccessibleName(text);
   setEnabled(leads);
   setCursor(leads ? Qt::PointingHandCursor : Qt::ArrowCursor);
   updateGeometry();

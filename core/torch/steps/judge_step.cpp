@@ -5,10 +5,10 @@
 
 namespace retrograd {
 
-std::vector<Claim> judgeStep(const std::shared_ptr<const Analysis>& analysis, const Progress& progress) {
-  auto claims = reportOf(runStep(analysis, progress)).claims;
-  worstFirst(claims);
-  return claims;
+Report judgeStep(const std::shared_ptr<const Analysis>& analysis, const Progress& progress) {
+  auto report = reportOf(runStep(analysis, progress));
+  worstFirst(report.claims);
+  return report;
 }
 
 std::map<std::string, UpdateNumbers> lastUpdates(const std::shared_ptr<const Analysis>& analysis,

@@ -4,6 +4,7 @@
 #include <QFile>
 #include <QHelpEvent>
 #include <QLabel>
+#include <QListView>
 #include <QStatusBar>
 #include <QTest>
 #include <QToolTip>
@@ -96,7 +97,7 @@ void FindingsTest::C12_cutsOfARecordedStepAreFindings() {
   QVERIFY(f.open(fileOf("tests/data/recordings/step")));
   QVERIFY(allKnown(f));
   f.raise("dock-findings");
-  auto* list = f.window().findChild<QTreeView*>(QStringLiteral("findings-list"));
+  auto* list = f.window().findChild<QListView*>(QStringLiteral("findings-list"));
   const auto row = [&] {
     for (int i = 0; i < list->model()->rowCount(); ++i)
       if (list->model()->index(i, 1).data().toString().startsWith(QStringLiteral("hook"))) return i;
@@ -104,7 +105,7 @@ void FindingsTest::C12_cutsOfARecordedStepAreFindings() {
   };
   QTRY_VERIFY_WITH_TIMEOUT(row() >= 0, 20000);
   const auto text = [&](int column) { return list->model()->index(row(), column).data().toString(); };
-  QCOMPARE(text(0), QStringLiteral("note"));
+  QVERIFY2(text(0).contains(QStringLiteral("suspicion")), qPrintable(text(0)));
   QVERIFY2(text(1).startsWith(QStringLiteral("hook `<lambda>`: 2 times the derivative")), qPrintable(text(1)));
   QStringList cells;
   for (int column = 0; column < list->model()->columnCount(); ++column) cells << text(column);
@@ -132,7 +133,7 @@ void FindingsTest::C13_theFirstBadUpdateOfARecordedStepIsAFinding() {
   QVERIFY(f.open(fileOf("resources/samples/recorded")));
   QVERIFY(allKnown(f));
   f.raise("dock-findings");
-  auto* list = f.window().findChild<QTreeView*>(QStringLiteral("findings-list"));
+  auto* list = f.window().findChild<QListView*>(QStringLiteral("findings-list"));
   const auto found = [&] {
     for (int i = 0; i < list->model()->rowCount(); ++i)
       if (list->model()->index(i, 1).data().toString().startsWith(
@@ -290,11 +291,12 @@ void FindingsTest::findingsAreInOnePlaceWithOneActionEach() {
   QVERIFY(f.open(fileOf("resources/samples/twins.pt2")));
   QVERIFY(allKnown(f));
   f.raise("dock-findings");
-  auto& list = *f.window().findChild<QTreeView*>(QStringLiteral("findings-list"));
+  auto& list = *f.window().findChild<QListView*>(QStringLiteral("findings-list"));
   const auto cell = [&](int row, int column) { return list.model()->index(row, column).data().toString(); };
   QTRY_VERIFY(list.model()->rowCount() > 0);
-  QVERIFY2(cell(0, FindingsModel::what).startsWith(QStringLiteral("NaN or Inf is first made by #")),
-           qPrintable(cell(0, FindingsModel::what)));
+  // How the first NaN came about is known before anyone asks.
+  QTRY_VERIFY2_WITH_TIMEOUT(cell(0, FindingsModel::what).startsWith(QStringLiteral("NaN is first made by #")),
+                            qPrintable(cell(0, FindingsModel::what)), 20000);
   QVERIFY(cell(0, FindingsModel::severity).contains(QStringLiteral("fault")));
   QVERIFY(cell(0, FindingsModel::line).startsWith(QStringLiteral("twins.py:")));
   QVERIFY(cell(0, FindingsModel::what).contains(QStringLiteral("NaN of ")));
@@ -320,12 +322,15 @@ void FindingsTest::findingsAreInOnePlaceWithOneActionEach() {
   board.set(QStringLiteral("a"), {});
   board.set(QStringLiteral("ranks"), {});
   QCOMPARE(list.model()->rowCount(), 1);
-  list.scrollTo(list.model()->index(0, FindingsModel::action));
-  const auto action = list.visualRect(list.model()->index(0, FindingsModel::action));
-  QVERIFY(list.viewport()->rect().contains(action));  // all of a finding is in sight
-  QTest::mouseClick(list.viewport(), Qt::LeftButton, Qt::NoModifier, action.center());
-  QTRY_VERIFY_WITH_TIMEOUT(cell(0, FindingsModel::what).startsWith(QStringLiteral("NaN is first made by #")), 20000);
-  QCOMPARE(cell(0, FindingsModel::action), QStringLiteral("Show the Line"));
+  // W48: a click on the card leads to its op, one on its action does that.
+  const auto card = list.visualRect(list.model()->index(0, 0));
+  QVERIFY(list.viewport()->rect().contains(card));  // all of a finding is in sight
+  f.selection().select(f.analysis().forward.ops[0]);
+  QTest::mouseClick(list.viewport(), Qt::LeftButton, Qt::NoModifier, card.topLeft() + QPoint(60, 12));
+  QCOMPARE(f.selection().op().index, list.model()->index(0, 0).data(opRole).toInt());
+  QCOMPARE(cell(0, FindingsModel::action), QStringLiteral("Walk to the Root"));
+  QTest::mouseClick(list.viewport(), Qt::LeftButton, Qt::NoModifier, card.bottomRight() - QPoint(30, 14));
+  QTRY_COMPARE_WITH_TIMEOUT(cell(0, FindingsModel::action), QStringLiteral("Show the Line"), 20000);
 }
 
 void FindingsTest::findingsGoWithTheirDocument() {

@@ -2,6 +2,7 @@
 #include <QComboBox>
 #include <QFileDialog>
 #include <QLabel>
+#include <QListView>
 #include <QTest>
 #include <QToolButton>
 #include <QTreeView>
@@ -361,7 +362,7 @@ void RecordedMemoryTest::leaksAreFindings() {
            qPrintable(open.findings().join(QLatin1Char('\n'))));
   // Also in the panel of all findings, from where a key leads back.
   open.f.raise("dock-findings");
-  auto* list = open.f.window().findChild<QTreeView*>(QStringLiteral("findings-list"));
+  auto* list = open.f.window().findChild<QListView*>(QStringLiteral("findings-list"));
   const auto found = list->model()->match(list->model()->index(0, 1), Qt::DisplayRole,
                                           QStringLiteral("train.py:34 in main"), 1, Qt::MatchContains);
   QVERIFY(!found.isEmpty());

@@ -276,7 +276,7 @@ class LiveEngine : public Engine {
     return retrograd::checkGradients(analysis, ops, progress);
   }
 
-  std::vector<Claim> judgeStep(const std::shared_ptr<const Analysis>& analysis, const Progress& progress) override {
+  Report judgeStep(const std::shared_ptr<const Analysis>& analysis, const Progress& progress) override {
     return retrograd::judgeStep(analysis, progress);
   }
 

@@ -42,13 +42,13 @@ TEST(OptimizerUpdates, C13_TheFirstUpdateThatIsNotFiniteLeadsToTheOpThatMadeTheN
 }
 
 TEST(OptimizerUpdates, C13_TheWindowHasFindingsAndNumbersOfTheLastUpdate) {
-  const auto findings = judgeStep(openModel(sourcePath("resources/samples/recorded")));
+  const auto findings = judgeStep(openModel(sourcePath("resources/samples/recorded"))).claims;
   ASSERT_FALSE(findings.empty());
   EXPECT_EQ(findings[0].severity, Severity::fault);
   EXPECT_EQ(findings[0].sentence.find("the update of first.weight in step 0 is not finite: "), 0U);
   EXPECT_EQ(findings[0].command, "source");
   const auto analysis = openModel(sourcePath("tests/data/recordings/step"));
-  const auto cuts = judgeStep(analysis);
+  const auto cuts = judgeStep(analysis).claims;
   ASSERT_EQ(cuts.size(), 1u);
   EXPECT_EQ(cuts[0].severity, Severity::suspicion);
   EXPECT_EQ(cuts[0].sentence, "hook `<lambda>`: 2 times the derivative");
