@@ -171,8 +171,7 @@ std::vector<ReportLine> detailLines(const Report& report, bool brief) {
     if (isShown("not judged")) lines.push_back({Severity::note, "not judged: " + reasonOf(one)});
   if (report.notJudged.size() > mostOfAKind)
     lines.push_back({Severity::note, fmt::format("not judged: {} more", report.notJudged.size() - mostOfAKind)});
-  if (!brief)
-    for (const auto& note : report.notes) lines.push_back({Severity::holds, "note: " + note});
+  for (const auto& note : report.notes) lines.push_back({Severity::holds, "note: " + note});
   return lines;
 }
 

@@ -73,7 +73,8 @@ struct ReportLine {
   std::string text;
 };
 /// The claims worth a line, the worst first, each with its remedy; what was judged and what was not; notes.
-/// `brief`: without notes and without what was judged. Of many claims of one kind the first ones are shown.
+/// `brief`: without claims that are notes and without what was judged. Of many claims of one kind the first ones are
+/// shown.
 std::vector<ReportLine> detailLines(const Report& report, bool brief = false);
 
 /// docs/report.schema.json
