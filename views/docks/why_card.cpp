@@ -53,7 +53,9 @@ void WhyCard::clear() {
 void WhyCard::show(const std::shared_ptr<const OpenDocument>& document, const WhyReport& report) {
   if (!document || report.values.empty()) return clear();
   const auto line = pythonLine(*document->analysis->document, report.op);
-  sentence_->setText(WhyModel::sentenceOf(*document, report.values.front(), context_.notes));
+  const auto sentence = WhyModel::sentenceOf(*document, report.values.front(), context_.notes);
+  sentence_->setText(sentence);
+  sentence_->setAccessibleName(sentence);  // what is read out: the name, where a label has one
   line_->setSentence(toQt(line), true);
   line_->setVisible(!line.empty());
   setLinks(linksOf(*document, report));

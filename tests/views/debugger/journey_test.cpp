@@ -337,7 +337,7 @@ void JourneyTest::byMouse() {
   SEES(user.clickMenu({QStringLiteral("File"), QStringLiteral("Export...")}));
   auto* exporting = window.findChild<ExportDialog*>();
   QVERIFY(exporting->isVisible());
-  SEES(user.choose(exporting->findChild<QComboBox*>(QStringLiteral("export-format")), QStringLiteral("HTML")));
+  SEES(user.choose(exporting->findChild<QComboBox*>(QStringLiteral("export-format")), QStringLiteral("TEXT")));
   SEES(user.clickButton(*exporting, QStringLiteral("Export")));
   SEES(seesTheExport(user));
 }

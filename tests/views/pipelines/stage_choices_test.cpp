@@ -276,7 +276,7 @@ def computation(x, w, u):
   for (int row = 0; row < rows->rowCount(); ++row)
     if (rows->index(row, StageCheckModel::what).data().toString().contains(QStringLiteral("parameter")))
       gradients << rows->index(row, StageCheckModel::name).data().toString();
-  QCOMPARE(gradients, QStringList{QStringLiteral("u")});
+  QCOMPARE(gradients, QStringList{QStringLiteral("grad.p.u")});
   // b and c lead to the loss, a does not.
   const auto& edges = plan(f).cut()->edges;
   for (std::size_t i = 0; i < edges.size(); ++i)
