@@ -140,7 +140,7 @@ class Timeline {
         const auto bytes = static_cast<double>(timeline.liveBytes[at][use]);
         most = std::max(most, bytes);
         const auto left = drawingWidth * static_cast<double>(i) / static_cast<double>(points);
-        lower = fmt::format("L{:.1f} {:.1f}", left, height(below[i])) + lower;
+        lower.insert(0, fmt::format("L{:.1f} {:.1f}", left, height(below[i])));
         below[i] += bytes;
         upper += fmt::format("{}{:.1f} {:.1f}", i ? "L" : "M", left, height(below[i]));
       }

@@ -20,7 +20,7 @@ void printReport(const Report& report, const Decision& decision, bool brief) {
   if (terminal().quiet && decision.verdict == Verdict::pass) return;
   clearProgress();
   const auto word = name(decision.verdict);
-  fmt::print("{}{}\n", styled(stdout, styles[decision.verdict], std::string(word)),
+  fmt::print("{}{}\n", styled(stdout, styles[decision.verdict], word),
              verdictLine(report, decision).substr(word.size()));
   for (const auto& line : detailLines(report, brief)) {
     const auto colon = line.severity >= Severity::suspicion ? line.text.find(':') : 0;

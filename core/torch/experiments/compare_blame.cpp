@@ -14,7 +14,7 @@
 namespace retrograd {
 
 std::string shortNameOf(const Document& document, BoundSymbolId op) {
-  const std::string name = document.symbol(op).name;
+  std::string name = document.symbol(op).name;
   const auto begin = name.find('.'), end = name.rfind('.');
   if (begin == std::string::npos || begin == end) return name;
   return name.starts_with("aten.") ? name.substr(begin + 1, end - begin - 1) : name.substr(0, end);
@@ -82,7 +82,7 @@ BoundSymbolId firstReal(const Document& document, const std::vector<BoundSymbolI
 
 std::string numbersOf(const Measure& measure) {
   if (!measure.failure.empty()) return measure.failure;
-  const auto off = fmt::format("off by {:.3g} of {:.3g}", measure.deviation, measure.scale);
+  auto off = fmt::format("off by {:.3g} of {:.3g}", measure.deviation, measure.scale);
   if (!(measure.tolerance > 0)) return off;
   return off + fmt::format(", {:.2g} times what rounding explains", measure.ratio());
 }
