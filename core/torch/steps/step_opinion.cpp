@@ -80,8 +80,11 @@ ReplayedStep replayWithOpinion(const std::shared_ptr<const Analysis>& analysis, 
     add(oddUpdates(step.updates));
     add(equal.take());
   } else {
-    step.replay.notes.push_back("what becomes of gradients and weights is not looked at: " + shards +
-                                " moves shards of them between ranks");
+    add({{.by = Producer::books,
+          .severity = Severity::note,
+          .kind = "shards",
+          .sentence = "what becomes of gradients and weights is not looked at: " + shards +
+                      " moves shards of them between ranks"}});
   }
   add(members.claims());
   add(modesOf(*analysis, members));
