@@ -1,6 +1,7 @@
 #include "views/canvases/listing_view.h"
 
 #include <QScrollBar>
+#include <QTimerEvent>
 
 #include "views/content/line_notes.h"
 #include "views/stages/stage_plan.h"

@@ -133,10 +133,10 @@ void FindingsDock::checkStep() {
     return [this, report] {
       board_.setReport(FindingSources::ofStep(), *report);
       const auto decision = decide(*report);
-      summary_->setText(decision.verdict == Verdict::pass
-                            ? tr("The step is right: %1").arg(toQt(coverageText(*report)))
-                            : QStringLiteral("%1: %2").arg(toQt(std::string(retrograd::name(decision.verdict))),
-                                                           toQt(decision.reason)));
+      summary_->setText(
+          decision.verdict == Verdict::pass
+              ? tr("The step is right: %1").arg(toQt(coverageText(*report)))
+              : QStringLiteral("%1: %2").arg(toQt(retrograd::name(decision.verdict)), toQt(decision.reason)));
       updateEmptyText();
     };
   };

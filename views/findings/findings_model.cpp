@@ -16,7 +16,7 @@ constexpr std::array<TableColumn, FindingsModel::columns> findingColumns{
     {{"Severity"}, {"Finding"}, {"Line"}, {"Action"}}};
 
 QString severityText(Severity severity) {
-  const auto word = toQt(std::string(name(severity)));
+  const auto word = toQt(name(severity));
   if (severity == Severity::fault) return QStringLiteral("\u2717 ") + word;
   return severity == Severity::suspicion ? QStringLiteral("\u26a0 ") + word : word;
 }

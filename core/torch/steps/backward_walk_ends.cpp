@@ -1,4 +1,5 @@
 // Where a backward ends: parameters, hooks that write gradients, ops whose node had no op to run; and what a cut is.
+#include <ATen/TensorOperators.h>
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/progress.h"
+#include "core/derivation/analysis.h"
 #include "core/judge/report.h"
 #include "core/questions/update_numbers.h"
 

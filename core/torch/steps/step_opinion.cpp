@@ -46,8 +46,8 @@ void findNotJudged(const Analysis& analysis, const TrainedValues& trained, StepO
 std::string shardingOp(const Analysis& analysis) {
   for (const auto op : analysis.joint.ops) {
     const auto& name = analysis.document->symbol(op).name;
-    for (const auto* beginning : {"fsdp.", "_c10d_functional.", "c10d._reduce_scatter", "c10d._allgather_base"})
-      if (name.starts_with(beginning)) return name;
+    for (const auto* part : {"fsdp.", "_c10d_functional.", "c10d._reduce_scatter", "c10d._allgather_base"})
+      if (name.find(part) != std::string::npos) return name;  // opaque ones are named "recorded.fsdp..."
   }
   return {};
 }
