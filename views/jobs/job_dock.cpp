@@ -1,6 +1,7 @@
 #include "views/jobs/job_dock.h"
 
 #include <QFileInfo>
+#include <QSplitter>
 #include <QVBoxLayout>
 
 #include "core/formats/checkpoint/given_weights.h"

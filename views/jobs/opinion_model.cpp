@@ -54,7 +54,7 @@ QString verdictText(const SecondOpinion& opinion) {
   if (decision.verdict == Verdict::pass)
     return tr("\u2713 %1: the job's backward agrees with the derived one").arg(compile);
   const auto mark = decision.verdict == Verdict::fail ? QStringLiteral("\u2717 ") : QString();
-  return mark + tr("%1: %2: %3").arg(compile, toQt(std::string(name(decision.verdict))), toQt(decision.reason));
+  return mark + tr("%1: %2: %3").arg(compile, toQt(name(decision.verdict)), toQt(decision.reason));
 }
 
 }  // namespace retrograd::views
