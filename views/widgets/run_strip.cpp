@@ -9,6 +9,7 @@
 #include <QWheelEvent>
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/formats/recording/recording.h"
 #include "views/text/format.h"
@@ -233,7 +234,7 @@ void RunStrip::zoom(double factor, double around) {
 
 void RunStrip::select(std::optional<std::pair<std::size_t, std::size_t>> range) {
   if (range == range_) return;
-  range_ = range;
+  range_ = std::move(range);
   rangeText_.clear();
   sum_ = {};
   update();
