@@ -2,8 +2,8 @@
 from __future__ import annotations
 
 import html
-import subprocess
 from pathlib import Path
+from subprocess import TimeoutExpired
 from typing import Optional, Sequence
 
 from ._program import ProgramNotFound, run
@@ -15,7 +15,7 @@ def _page(path: Path) -> tuple[Optional[str], str]:
     """The page, or none and why not."""
     try:
         made = run(["report", str(path), "-o", "-", "--quiet"], timeout=SECONDS)
-    except (ProgramNotFound, OSError, subprocess.TimeoutExpired) as error:
+    except (ProgramNotFound, OSError, TimeoutExpired) as error:
         return None, str(error)
     return (made.stdout, "") if made.stdout.startswith("<!DOCTYPE html>") else (None, made.stderr.strip())
 
