@@ -43,7 +43,7 @@ VerdictLine verdictLine(const FindingBoard& board) {
       break;
     case Verdict::pass:
       line.light = Light::good;
-      line.sentence = tr("Nothing is wrong in %1").arg(board.coverage().join(QStringLiteral(", ")));
+      line.sentence = tr("Good so far: %1").arg(board.coverage().join(QStringLiteral(", ")));
       break;
   }
   return line;

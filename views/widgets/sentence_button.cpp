@@ -37,7 +37,8 @@ int SentenceButton::heightForWidth(int width) const {
 
 QSize SentenceButton::sizeHint() const {
   if (wraps_) return {leastWidth, heightForWidth(std::max(width(), leastWidth))};
-  return {fontMetrics().horizontalAdvance(text()) + 2 * tokens::tight, fontMetrics().height() + 2 * tokens::tight};
+  // A pixel more than the letters: what is as wide as its room by the whole pixel is elided.
+  return {fontMetrics().horizontalAdvance(text()) + 1 + 2 * tokens::tight, fontMetrics().height() + 2 * tokens::tight};
 }
 
 void SentenceButton::paintEvent(QPaintEvent*) {

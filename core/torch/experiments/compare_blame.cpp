@@ -13,21 +13,6 @@
 
 namespace retrograd {
 
-std::string shortNameOf(const Document& document, BoundSymbolId op) {
-  std::string name = document.symbol(op).name;
-  const auto begin = name.find('.'), end = name.rfind('.');
-  if (begin == std::string::npos || begin == end) return name;
-  return name.starts_with("aten.") ? name.substr(begin + 1, end - begin - 1) : name.substr(0, end);
-}
-
-bool isPlain(const Document& document, BoundSymbolId op) {
-  static constexpr std::string_view plain[]{
-      "detach", "alias",      "view",       "_unsafe_view", "t",      "transpose",  "permute",
-      "expand", "squeeze",    "unsqueeze",  "as_strided",   "clone",  "contiguous", "reshape",
-      "empty",  "empty_like", "lift_fresh", "split",        "unbind", "chunk",      "detach_"};
-  return std::ranges::find(plain, shortNameOf(document, op)) != std::end(plain);
-}
-
 namespace {
 
 bool isCast(const Document& document, BoundSymbolId op) {
@@ -105,11 +90,14 @@ OwnErrors::Regions OwnErrors::regionsOf(ValueId valueA, ValueId valueB) const {
     found.insert(found.end(), met.begin(), met.end());
   };
   walk(
-      documentA_, makerA_, valueA, [&](BoundSymbolId op) { return placeA_[op] >= 0 && answers_[placeA_[op]] < 0; },
-      regions.a);
+      documentA_, paired_.makerA, valueA,
+      [&](BoundSymbolId op) { return paired_.placeA[op] >= 0 && paired_.answers[paired_.placeA[op]] < 0; }, regions.a);
   walk(
-      documentB_, makerB_, valueB,
-      [&](BoundSymbolId op) { return placeB_[op] >= 0 && partners_[placeB_[op]] < 0 && !isRepeat_[placeB_[op]]; },
+      documentB_, paired_.makerB, valueB,
+      [&](BoundSymbolId op) {
+        return paired_.placeB[op] >= 0 && paired_.partners[paired_.placeB[op]] < 0 &&
+               !paired_.isRepeat[paired_.placeB[op]];
+      },
       regions.b);
   if (const auto mixed = mixed_.find(valueB); mixed != mixed_.end()) {
     if (mixed->second.writerA) regions.a.push_back(mixed->second.writerA);
@@ -123,13 +111,13 @@ OwnErrors::Regions OwnErrors::regionsOf(BoundSymbolId opA, BoundSymbolId opB) co
   const auto here = documentA_.operands(opA), there = documentB_.operands(opB);
   for (std::size_t k = 0; k < std::max(here.size(), there.size()); ++k) {
     const auto x = k < here.size() ? here[k] : ValueId(), y = k < there.size() ? there[k] : ValueId();
-    if (forced(y) == x && !mixed_.contains(y)) continue;
+    if (paired_.forced(y) == x && !mixed_.contains(y)) continue;
     auto one = regionsOf(x, y);
     all.a.insert(all.a.end(), one.a.begin(), one.a.end());
     all.b.insert(all.b.end(), one.b.begin(), one.b.end());
   }
   for (auto* ops : {&all.a, &all.b}) {
-    const auto& place = ops == &all.a ? placeA_ : placeB_;
+    const auto& place = ops == &all.a ? paired_.placeA : paired_.placeB;
     std::ranges::sort(*ops, {}, [&](BoundSymbolId op) { return place[op]; });
     ops->erase(std::unique(ops->begin(), ops->end()), ops->end());
   }
@@ -151,11 +139,11 @@ void OwnErrors::blame(BoundSymbolId opA, BoundSymbolId opB, const Regions& regio
       value = document.operands(makers[value])[0];
     return value;
   };
-  const auto realA = firstReal(documentA_, regions.a, carriersA_, [&](ValueId value) {
-    return isShared(through(documentA_, makerA_, value), makerA_, placeA_, answers_);
+  const auto realA = firstReal(documentA_, regions.a, paired_.carriersA, [&](ValueId value) {
+    return isShared(through(documentA_, paired_.makerA, value), paired_.makerA, paired_.placeA, paired_.answers);
   });
-  const auto realB = firstReal(documentB_, regions.b, carriersB_, [&](ValueId value) {
-    return isShared(through(documentB_, makerB_, value), makerB_, placeB_, partners_);
+  const auto realB = firstReal(documentB_, regions.b, paired_.carriersB, [&](ValueId value) {
+    return isShared(through(documentB_, paired_.makerB, value), paired_.makerB, paired_.placeB, paired_.partners);
   });
   if (realA && realB) {
     kind = "replaced";
@@ -169,7 +157,7 @@ void OwnErrors::blame(BoundSymbolId opA, BoundSymbolId opB, const Regions& regio
     one.opA = realA;
   } else {
     for (const auto op : regions.b)  // the first that matches and yet reads or does something else
-      if (const auto found = carriersB_.find(op); found != carriersB_.end()) {
+      if (const auto found = paired_.carriersB.find(op); found != paired_.carriersB.end()) {
         opA = found->second;
         opB = op;
         break;
@@ -179,19 +167,21 @@ void OwnErrors::blame(BoundSymbolId opA, BoundSymbolId opB, const Regions& regio
     auto& s = pairs_.signatures();
     const auto here = opA ? documentA_.operands(opA) : std::span<const ValueId>(),
                there = opB ? documentB_.operands(opB) : std::span<const ValueId>();
-    const bool sameReads = std::ranges::equal(here, there, [&](ValueId x, ValueId y) { return forced(y) == x; });
+    const bool sameReads =
+        std::ranges::equal(here, there, [&](ValueId x, ValueId y) { return paired_.forced(y) == x; });
     if (!opA || !opB) kind = "other-value";
     else if (s.symbol(Side::left, opA) != s.symbol(Side::right, opB)) kind = "other-op";
     else if (s.call(Side::left, opA) != s.call(Side::right, opB)) kind = "arguments";
     else kind = sameReads ? "own-error" : "other-operand";
   }
   if (one.opB) {
-    one.position = static_cast<double>(placeB_[one.opB]);
+    one.position = static_cast<double>(paired_.placeB[one.opB]);
   } else {  // before what follows it in the first
-    auto i = one.opA ? placeA_[one.opA] : static_cast<std::int64_t>(answers_.size());
-    while (i < std::ssize(answers_) && answers_[i] < 0) ++i;
-    one.position =
-        (i < std::ssize(answers_) ? static_cast<double>(answers_[i]) : static_cast<double>(partners_.size())) - 0.5;
+    auto i = one.opA ? paired_.placeA[one.opA] : static_cast<std::int64_t>(paired_.answers.size());
+    while (i < std::ssize(paired_.answers) && paired_.answers[i] < 0) ++i;
+    one.position = (i < std::ssize(paired_.answers) ? static_cast<double>(paired_.answers[i])
+                                                    : static_cast<double>(paired_.partners.size())) -
+                   0.5;
   }
   one.claim.op = one.opA;
   one.claim.line = one.opB ? codeLine(documentB_, one.opB) : one.opA ? codeLine(documentA_, one.opA) : "";
@@ -211,15 +201,15 @@ std::string OwnErrors::sentenceOf(const Blame& blame, const Regions& regions, co
   const auto lineA = blame.opA ? codeLine(documentA_, blame.opA) : std::string();
   const auto first = lineA.empty() || lineA == blame.claim.line ? std::string() : " (" + lineA + ")";
   if (kind == "inserted")
-    return fmt::format("only the second runs {}: {}", namesOf(documentB_, regions.b, carriersB_), read);
+    return fmt::format("only the second runs {}: {}", namesOf(documentB_, regions.b, paired_.carriersB), read);
   if (kind == "removed")
-    return fmt::format("only the first runs {}: {}", namesOf(documentA_, regions.a, carriersA_), read);
+    return fmt::format("only the first runs {}: {}", namesOf(documentA_, regions.a, paired_.carriersA), read);
   if (kind == "cast-inserted")
     return fmt::format("only the second has a {}: {}", castText(documentB_, blame.opB), read);
   if (kind == "cast-removed") return fmt::format("only the first has a {}: {}", castText(documentA_, blame.opA), read);
   if (kind == "replaced")
-    return fmt::format("{} of the first{} is {} in the second: {}", namesOf(documentA_, regions.a, carriersA_), first,
-                       namesOf(documentB_, regions.b, carriersB_), read);
+    return fmt::format("{} of the first{} is {} in the second: {}", namesOf(documentA_, regions.a, paired_.carriersA),
+                       first, namesOf(documentB_, regions.b, paired_.carriersB), read);
   if (!blame.opA || !blame.opB) return end + " is " + numbers;
   const auto own = end.empty() ? numbers : end + " is " + numbers;
   if (kind == "other-op")
@@ -314,7 +304,7 @@ void OwnErrors::judgeInputs() {
   for (const auto& one : all) {
     if (one.isWeight && weights > most && std::exchange(isTold, true)) continue;
     Blame blame;
-    blame.position = one.reader ? static_cast<double>(placeB_[one.reader]) - 0.75 : -1;
+    blame.position = one.reader ? static_cast<double>(paired_.placeB[one.reader]) - 0.75 : -1;
     blame.claim = {.by = Producer::run,
                    .severity = Severity::fault,
                    .kind = one.isWeight ? "weights" : "input",
@@ -335,17 +325,18 @@ void OwnErrors::judgeInputs() {
   }
 }
 
-void OwnErrors::judgeEnd(ValueId valueA, ValueId valueB, const std::string& name) {
+void OwnErrors::judgeEnd(const RunPairing::End& end) {
+  const auto valueA = end.a, valueB = end.b;
   if (!valueA || !valueB) {
-    if (!name.starts_with("gradient of ") || (!valueA && !valueB)) return;
+    if (end.parameter.empty() || (!valueA && !valueB)) return;
     Blame one;
-    one.position = static_cast<double>(partners_.size());
-    one.claim = {.by = Producer::run, .severity = Severity::fault, .kind = "no-gradient", .subject = name.substr(12)};
-    one.claim.sentence = fmt::format("{} is in the {} only", name, valueA ? "first" : "second");
+    one.position = static_cast<double>(paired_.partners.size());
+    one.claim = {.by = Producer::run, .severity = Severity::fault, .kind = "no-gradient", .subject = end.parameter};
+    one.claim.sentence = fmt::format("{} is in the {} only", end.name, valueA ? "first" : "second");
     // What stands in the way: the first op that the run without it has alone.
-    for (std::size_t j = 0; valueA && j < partners_.size(); ++j)
+    for (std::size_t j = 0; valueA && j < paired_.partners.size(); ++j)
       if (const auto op = b_.joint.ops[j];
-          partners_[j] < 0 && documentB_.boundSymbol(op).origin.role != Role::gradient) {
+          paired_.partners[j] < 0 && documentB_.boundSymbol(op).origin.role != Role::gradient) {
         one.opB = op;
         one.position = static_cast<double>(j);
         one.claim.sentence += fmt::format("; only the second runs {}", shortNameOf(documentB_, op));
@@ -356,24 +347,24 @@ void OwnErrors::judgeEnd(ValueId valueA, ValueId valueB, const std::string& name
   }
   ++judged_;
   const auto mixed = mixed_.find(valueB);
-  const auto other = forced(valueB);
+  const auto other = paired_.forced(valueB);
   if (mixed == mixed_.end() && other == valueA) return;
   const auto right = snapshots_.find(valueA), forcedTo = snapshots_.find(other);
   if (right == snapshots_.end() || (mixed == mixed_.end() && forcedTo == snapshots_.end())) return;
   const auto &x = right->second, &y = mixed != mixed_.end() ? mixed->second.tensor : forcedTo->second;
-  if (!x.defined() || !y.defined() || (batchDiffers_ && x.sizes() != y.sizes())) return;
+  if (!x.defined() || !y.defined() || (paired_.batchDiffers && x.sizes() != y.sizes())) return;
   const auto found = differenceOf(x, y);
   if (found.relative == 0) return;
   const auto regions = regionsOf(valueA, valueB);
   Measure measure{.deviation = found.largest, .tolerance = 0, .scale = found.scale, .failure = found.note};
   if (x.is_floating_point()) {
-    const auto type = isCoarse() ? baseB_ : toDType(x.scalar_type());
+    const auto type = paired_.isCoarse() ? paired_.baseB : toDType(x.scalar_type());
     const auto steps = 1.0 + static_cast<double>(std::max(regions.a.size(), regions.b.size()));
     const auto coarse =
         std::max(roundingFloor(type, found.scale, 64), roundingFloor(toDType(x.scalar_type()), found.scale, 64));
     measure.tolerance = steps * coarse;
   }
-  if (!measure.good()) blame(makerA_[valueA], makerB_[valueB], regions, measure, name);
+  if (!measure.good()) blame(paired_.makerA[valueA], paired_.makerB[valueB], regions, measure, end.name);
 }
 
 void OwnErrors::drew(std::size_t position) { draws_.push_back(position); }
@@ -383,7 +374,7 @@ Report OwnErrors::report() {
     const auto op = b_.joint.ops[draws_.front()];
     Blame one;
     one.claim = {.by = Producer::run, .severity = Severity::fault, .kind = "draw"};
-    one.claim.op = a_.joint.ops[partners_[draws_.front()]];
+    one.claim.op = a_.joint.ops[paired_.partners[draws_.front()]];
     one.claim.line = codeLine(documentB_, op);
     one.claim.sentence = fmt::format("{} draws other random numbers", shortNameOf(documentB_, op));
     one.more = draws_.size() - 1;

@@ -10,14 +10,9 @@
 
 #include "core/judge/report.h"
 #include "core/torch/experiments/compare_lane.h"
-#include "core/trace/diff/op_pairs.h"
+#include "core/torch/experiments/compare_pairing.h"
 
 namespace retrograd {
-
-/// "mul" of "aten.mul.Tensor".
-std::string shortNameOf(const Document& document, BoundSymbolId op);
-/// Whether the op gives the elements that it reads, as they are: it is not to blame where another op is there.
-bool isPlain(const Document& document, BoundSymbolId op);
 
 /// Own errors of two runs (docs/compare.md): each op of the second whose call, operands or dtypes are not those of its
 /// partner runs once more on what the first run has, so that nothing is inherited; what one run alone has takes part in
@@ -29,9 +24,9 @@ class OwnErrors {
   ~OwnErrors();
 
   /// Whether nothing differs but perhaps numbers: no op, call, operand, dtype.
-  bool sameProgram() const { return mustRun_ == 0; }
+  bool sameProgram() const { return paired_.mustRun == 0; }
   /// How many ops of the first run have to be over before the second's at `position` is judged.
-  std::size_t needs(std::size_t position) const { return needs_[position]; }
+  std::size_t needs(std::size_t position) const { return paired_.needs[position]; }
   /// The partner in the first run of the second's op at `position`: the same op.
   std::optional<std::size_t> partner(std::size_t position) const;
 
@@ -67,26 +62,9 @@ class OwnErrors {
     Claim claim;
     std::size_t more = 0;  ///< of the same line, or that follow from it
   };
-  struct End {
-    ValueId a, b;  ///< none: that run has none
-    std::string name;
-  };
   struct Regions {
     std::vector<BoundSymbolId> a, b;
   };
-
-  void findSizes();
-  void findPairs();
-  void findWhatRuns(bool all);
-  bool isStrict(BoundSymbolId opA, BoundSymbolId opB) const;
-  bool isAnchor(BoundSymbolId opA, BoundSymbolId opB) const;
-  ValueId forced(ValueId ofB) const;
-  bool differs(std::size_t i, std::size_t j);
-  bool hasDynamicOperand(BoundSymbolId opB) const;
-  bool isExplainedBySizes(BoundSymbolId opA, BoundSymbolId opB) const;
-  bool isSameButForSizes(const Argument& a, const Argument& b, const std::set<std::int64_t>& dimsA,
-                         const std::set<std::int64_t>& dimsB) const;
-  bool isCoarse() const { return baseA_ != baseB_; }
 
   at::Tensor operandOf(std::size_t j, std::size_t slot, const Captured* captured) const;
   bool runAgain(std::size_t j, const Captured* captured, std::vector<at::Tensor>& operands);
@@ -102,8 +80,7 @@ class OwnErrors {
              const std::string& end = {});
   std::string sentenceOf(const Blame& blame, const Regions& regions, const std::string& end) const;
   void judgeInputs();
-  void findEnds();
-  void judgeEnd(ValueId valueA, ValueId valueB, const std::string& name);
+  void judgeEnd(const RunPairing::End& end);
   void add(Blame blame);
 
   const Analysis& a_;
@@ -111,21 +88,8 @@ class OwnErrors {
   const Document& documentA_;
   const Document& documentB_;
   OpPairs& pairs_;
-  DType baseA_, baseB_;
-  bool batchDiffers_ = false;
-  std::set<std::pair<std::int64_t, std::int64_t>> ratios_;  ///< elements of inputs that have other sizes
-  std::size_t mustRun_ = 0;
-  IdVector<BoundSymbolId, std::int64_t> placeA_, placeB_;
-  IdVector<ValueId, BoundSymbolId> makerA_, makerB_;  ///< of the joint: the op that made a value there
-  std::vector<std::int64_t> partners_, answers_;      ///< by position of b; of a
-  std::vector<char> runs_, isRepeat_;                 ///< by position of b
-  /// Ops that match but hand on what they read, which is not the same: the next that computes something tells.
-  std::unordered_map<BoundSymbolId, BoundSymbolId> carriersA_, carriersB_;
-  std::vector<std::size_t> needs_;
-  std::vector<End> ends_;
-  std::unordered_set<ValueId> dynamicB_;  ///< written by an op that one run alone has, without a new value
+  const RunPairing paired_;
   std::unordered_map<ValueId, at::Tensor> snapshots_;
-  std::unordered_set<ValueId> wanted_;        ///< values of a
   std::map<std::size_t, Captured> captured_;  ///< by position of a
   std::unordered_map<ValueId, Mixed> mixed_;
   std::unordered_map<ValueId, at::Tensor> startA_, startB_;

@@ -192,7 +192,7 @@ class RunPair {
     Claim claim{.by = Producer::run, .kind = "divergence"};
     claim.severity = options_.isAsked && report.claims.empty() ? Severity::fault : Severity::note;
     claim.sentence = fmt::format("the runs part by {:.3g} first at {}{}", row.relative, where,
-                                 report.claims.empty() ? ": what it inherited, rounding enlarged" : "");
+                                 report.claims.empty() ? ", where no op by itself is beyond rounding" : "");
     if (!row.note.empty()) claim.sentence = fmt::format("the runs part first at {}: {}", where, row.note);
     claim.line = codeLine(*a_.document, row.opA);
     claim.op = row.opA;

@@ -11,8 +11,9 @@ namespace retrograd {
 namespace {
 
 constexpr double sameNumber = 1e-3;  ///< of two ratios: they are one factor
+constexpr double sameFactor = 0.02;  ///< of the factors of two cuts
 
-bool isCut(const Claim& claim) { return claim.kind.starts_with("cut-"); }
+bool isCut(const Claim& claim) { return claim.by == Producer::derivative; }
 
 /// The function of the user's that a line is in: it stays where lines move.
 std::string functionIn(const std::string& line) {
@@ -24,8 +25,13 @@ bool isSame(const Claim& a, const Claim& b) {
   return a.kind == b.kind && functionIn(a.line) == functionIn(b.line) && (!isCut(a) || a.subject == b.subject);
 }
 
-bool has(const std::vector<Claim>& claims, const Claim& claim) {
-  return std::ranges::any_of(claims, [&](const Claim& one) { return isSame(one, claim); });
+const Claim* sameIn(const std::vector<Claim>& claims, const Claim& claim) {
+  const auto found = std::ranges::find_if(claims, [&](const Claim& one) { return isSame(one, claim); });
+  return found == claims.end() ? nullptr : &*found;
+}
+
+std::optional<double> factorOf(const Claim& claim) {
+  return claim.measure ? claim.measure->factor : std::optional<double>();
 }
 
 bool isNear(double a, double b) { return std::abs(a - b) <= sameNumber * std::max(std::abs(a), std::abs(b)); }
@@ -123,21 +129,29 @@ void compareGradients(const JudgedStep& judged, const JudgedStep& good, std::vec
 
 }  // namespace
 
+void weighAgainst(Claim& claim, const std::vector<Claim>& right) {
+  if (claim.severity == Severity::fault) return;
+  const auto become = [&](Severity severity, const std::string& why) {
+    claim.severity = severity;
+    claim.sentence += " (" + why + ")";
+  };
+  const auto* same = sameIn(right, claim);
+  const auto mine = factorOf(claim), other = same ? factorOf(*same) : std::nullopt;
+  if (!same)
+    become(Severity::fault,
+           isCut(claim) ? "the recording that is right has no such cut" : "not in the recording that is right");
+  else if (mine && other && std::abs(*other - *mine) > sameFactor * std::abs(*other))
+    become(Severity::fault, fmt::format("it is {:.3g} times the derivative in the recording that is right", *other));
+  else become(Severity::note, "the recording that is right has it, too");
+}
+
 std::vector<Claim> differencesFrom(const JudgedStep& judged, std::vector<Claim>& mine, const JudgedStep& good,
                                    const std::vector<Claim>& right) {
   std::vector<Claim> claims;
-  for (auto& claim : mine) {
-    if (claim.by != Producer::books || claim.severity == Severity::fault) continue;
-    if (has(right, claim)) {
-      claim.severity = Severity::note;
-      claim.sentence += " (so in the recording that is right)";
-    } else {
-      claim.severity = Severity::fault;
-      claim.sentence += " (not in the recording that is right)";
-    }
-  }
+  for (auto& claim : mine)
+    if (claim.by == Producer::books || isCut(claim)) weighAgainst(claim, right);
   for (const auto& claim : right) {
-    if (!isCut(claim) || has(mine, claim)) continue;
+    if (!isCut(claim) || sameIn(mine, claim)) continue;
     claims.push_back({.by = Producer::run,
                       .kind = "against-cut-missing",
                       .subject = claim.subject,

@@ -3,6 +3,10 @@
 
 namespace retrograd {
 
+/// What a claim of a step is worth beside those of a step that is right: a note where that has it, too; a fault where
+/// it does not, or where the factor is another. A fault stays one.
+void weighAgainst(Claim& claim, const std::vector<Claim>& right);
+
 /// What a step and one that is right do not share: cuts and books that one of them alone has, members of optimizers,
 /// and, where both began with the same weights, gradients of the first update that are another multiple.
 /// `mine`, `right`: the claims of both, each alone. Claims that both have become notes in `mine`.

@@ -11,8 +11,6 @@
 namespace retrograd {
 namespace {
 
-bool isUnscaling(std::string_view name) { return name.starts_with("aten._amp_foreach_non_finite_check_and_unscale_"); }
-
 /// The one number of a tensor; 0 where it is not one.
 double numberOf(const Evaluator& evaluator, ValueId value) {
   const auto tensor = value ? evaluator.tensorOrNone(value) : at::Tensor();
@@ -34,7 +32,7 @@ void GradientBooks::visit(std::size_t position) {
     return accumulate(position, std::string(document_.text(recorded.accumulates)));
   if (recorded.phase == Phase::backward || recorded.phase == Phase::accumulation || recorded.phase == Phase::recompute)
     return;
-  if (isUnscaling(document_.symbol(op).name)) return unscale(position);
+  if (unscales(document_.symbol(op).name)) return unscale(position);
   if (recorded.phase == Phase::clip) return clip(position);
   touch(position);
 }

@@ -69,6 +69,10 @@ struct OptimizerUpdates {
   std::string incomplete;  ///< why the run ended before all updates were seen; empty: all were
 };
 
+/// Whether an op of this name is the one by which a scaler divides gradients by its scale and looks for what is not
+/// finite.
+bool unscales(std::string_view op);
+
 /// Runs the recorded step again. Throws Error(cancelled), Error(badUse) for a model.
 OptimizerUpdates optimizerUpdates(const std::shared_ptr<const Analysis>& analysis, const Progress& progress = {});
 

@@ -18,13 +18,6 @@ constexpr EnumArray<Kind, std::string_view, 7> kindNames{"built-in op", "functio
                                                          "no_grad",     "in place", "saved by"};
 constexpr EnumArray<Kind, const char*, 7> cutKinds{"cut-op",      "cut-function", "cut-hook", "cut-detach",
                                                    "cut-no-grad", "cut-in-place", "cut-saved"};
-constexpr double sameFactor = 0.02;
-
-/// The function of the user's that a line is in: it stays where lines move.
-std::string functionOf(const std::string& line) {
-  const auto in = line.rfind(" in ");
-  return in == std::string::npos ? line : line.substr(in + 4);
-}
 
 std::string sentenceOf(const GradientCut& cut) {
   std::string text = cut.kind == Kind::builtin ? cut.name
@@ -77,7 +70,7 @@ Measure measureOf(const GradientCut& cut) {
 
 }  // namespace
 
-Claim claimOf(const GradientCut& cut, const StepRecording& recording, const StepOpinion* good) {
+Claim claimOf(const GradientCut& cut, const StepRecording& recording) {
   Claim claim{.by = Producer::derivative,
               .severity = Severity::suspicion,
               .kind = cutKinds[cut.kind],
@@ -90,21 +83,9 @@ Claim claimOf(const GradientCut& cut, const StepRecording& recording, const Step
               .op = cut.at,
               .also = {cut.op},
               .command = "source"};
-  const auto become = [&](Severity severity, const std::string& why) {
-    claim.severity = severity;
-    claim.sentence += " (" + why + ")";
-  };
   if (const auto fault = sureFault(cut, recording); !fault.empty()) {
-    become(Severity::fault, fault);
-  } else if (good) {
-    const auto same = std::ranges::find_if(good->cuts, [&](const GradientCut& one) {
-      return one.kind == cut.kind && one.name == cut.name && functionOf(one.line) == functionOf(cut.line);
-    });
-    if (same == good->cuts.end()) become(Severity::fault, "the recording that is right has no such cut");
-    else if (same->factor && cut.factor && std::abs(*same->factor - *cut.factor) > sameFactor * std::abs(*same->factor))
-      become(Severity::fault,
-             fmt::format("it is {:.3g} times the derivative in the recording that is right", *same->factor));
-    else become(Severity::note, "the recording that is right has it, too");
+    claim.severity = Severity::fault;
+    claim.sentence += " (" + fault + ")";
   }
   return claim;
 }
@@ -184,7 +165,7 @@ class StepReport {
       if (claim.by == Producer::replay) add(claim);
     for (const auto& claim : step_.opinion.claims) add(claim);
     for (const auto& cut : step_.opinion.cuts) {
-      auto claim = claimOf(cut, recording_, good_ ? &good_->step.opinion : nullptr);
+      auto claim = claimOf(cut, recording_);
       if (const auto forward = analysis_.links.forwardOf(document_, cut.op)) claim.also.push_back(forward);
       add(std::move(claim));
     }

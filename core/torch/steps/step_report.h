@@ -14,11 +14,11 @@ JudgedStep runStep(const std::shared_ptr<const Analysis>& analysis, const Progre
 
 /// All that is claimed of a recorded step: the error that ended it, gradients that are not the derivative, the books,
 /// health, hashes. What it promises is that the gradient of each parameter that an optimizer read was compared; each
-/// one that was not has its reason. `good`: a recorded step that is right, whose cuts are meant; may be null.
+/// one that was not has its reason. `good`: a recorded step that is right, what it has, too, is meant (against.h); may
+/// be null.
 Report reportOf(const JudgedStep& judged, const JudgedStep* good = nullptr);
 
-/// What a cut is: a fault where it is surely one or where the right recording lacks it, a note where that has it too,
-/// else a suspicion. `good`: of the right recording; may be null.
-Claim claimOf(const GradientCut& cut, const StepRecording& recording, const StepOpinion* good);
+/// What a cut is by itself: a fault where it is surely one, else a suspicion.
+Claim claimOf(const GradientCut& cut, const StepRecording& recording);
 
 }  // namespace retrograd

@@ -36,8 +36,6 @@ at::Tensor wide(const at::Tensor& tensor) {
 
 std::string_view symbolName(const Document& document, BoundSymbolId op) { return document.symbol(op).name; }
 
-bool unscales(std::string_view name) { return name.starts_with("aten._amp_foreach_non_finite_check_and_unscale_"); }
-
 /// The second moment that is 0 wherever `added` is not finite; empty: none is.
 std::string zeroRootOf(const std::map<std::string, at::Tensor>& states, const at::Tensor& added) {
   for (const auto name : secondMoments) {
@@ -50,6 +48,8 @@ std::string zeroRootOf(const std::map<std::string, at::Tensor>& states, const at
 }
 
 }  // namespace
+
+bool unscales(std::string_view op) { return op.starts_with("aten._amp_foreach_non_finite_check_and_unscale_"); }
 
 UpdateMeasures::UpdateMeasures(const Analysis& analysis)
     : analysis_(analysis), document_(*analysis.document), recording_(*analysis.file.recording) {

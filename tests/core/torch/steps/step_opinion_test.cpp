@@ -1,3 +1,4 @@
+#include "core/torch/steps/against.h"
 #include "core/torch/steps/step_report.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +28,7 @@ TEST(StepOpinion, C12_EachGradientIsDerivedAgainAndAHookIsACut) {
   ASSERT_TRUE(cut.factor);
   EXPECT_NEAR(*cut.factor, 2, 1e-6);
   EXPECT_EQ(cut.parameters, std::vector<std::string>{"last.weight"});
-  const auto text = textOf(claimOf(cut, *analysis->file.recording, nullptr));
+  const auto text = textOf(claimOf(cut, *analysis->file.recording));
   EXPECT_TRUE(text.starts_with("hook `<lambda>`: 2 times the derivative; train.py:")) << text;
 }
 
@@ -35,19 +36,22 @@ TEST(StepReport, C14_ACutIsAFaultWhereItIsAskedFor) {
   const auto analysis = recordedStepToJudge();
   const auto& recording = *analysis->file.recording;
   GradientCut cut{.kind = GradientCut::Kind::hook, .name = "halve", .line = "train.py:12 in halve", .factor = 0.5};
-  const auto severity = [&](const StepOpinion* good) { return claimOf(cut, recording, good).severity; };
-  EXPECT_EQ(severity(nullptr), Severity::suspicion);
-  StepOpinion good;
-  EXPECT_EQ(severity(&good), Severity::fault);
-  good.cuts = {cut};
-  good.cuts[0].line = "train.py:30 in halve";  // lines move
-  EXPECT_EQ(severity(&good), Severity::note);
-  good.cuts[0].factor = 0.25;
-  EXPECT_EQ(severity(&good), Severity::fault);
+  const auto besides = [&](const std::vector<Claim>& right) {
+    auto claim = claimOf(cut, recording);
+    weighAgainst(claim, right);
+    return claim.severity;
+  };
+  EXPECT_EQ(claimOf(cut, recording).severity, Severity::suspicion);
+  EXPECT_EQ(besides({}), Severity::fault);
+  auto good = cut;
+  good.line = "train.py:30 in halve";  // lines move
+  EXPECT_EQ(besides({claimOf(good, recording)}), Severity::note);
+  good.factor = 0.25;
+  EXPECT_EQ(besides({claimOf(good, recording)}), Severity::fault);
   cut.nonFinite = true;
-  EXPECT_EQ(severity(nullptr), Severity::fault);
+  EXPECT_EQ(claimOf(cut, recording).severity, Severity::fault);
   cut = {.kind = GradientCut::Kind::builtin};
-  EXPECT_EQ(severity(nullptr), Severity::fault);
+  EXPECT_EQ(claimOf(cut, recording).severity, Severity::fault);
 }
 
 TEST(StepReport, K1_APassSaysHowManyGradientsOfParametersWereJudged) {

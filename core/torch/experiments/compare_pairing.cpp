@@ -1,0 +1,335 @@
+#include "core/torch/experiments/compare_pairing.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/derivation/precision.h"
+#include "core/formats/recording/recording.h"
+#include "core/trace/effects.h"
+
+namespace retrograd {
+namespace {
+
+/// The op's name without overload, the same for a write in place.
+std::string_view kindOf(const Document& document, BoundSymbolId op) {
+  const std::string_view name = document.symbol(op).name;
+  const auto dot = name.rfind('.');
+  const auto end = dot == std::string_view::npos ? name.size() : dot;
+  return name.substr(0, end > 0 && name[end - 1] == '_' ? end - 1 : end);
+}
+
+bool isProduct(std::string_view kind) {
+  for (const auto one : {"mm", "linear", "convolution", "attention"})
+    if (kind.find(one) != std::string_view::npos) return true;
+  return false;
+}
+
+/// What a run computes in: the precision of its weights, or that of most of its products where they are coarser, as
+/// under autocast.
+DType baseOf(const Analysis& analysis) {
+  const auto own = ownPrecision(analysis.file);
+  std::map<DType, std::size_t> products;
+  std::size_t all = 0;
+  for (const auto op : analysis.joint.ops) {
+    const auto outputs = analysis.document->outputs(op);
+    if (outputs.empty() || !outputs[0] || !analysis.document->isTensor(outputs[0])) continue;
+    if (!isProduct(kindOf(*analysis.document, op))) continue;
+    ++products[analysis.document->meta(outputs[0]).dtype];
+    ++all;
+  }
+  auto base = own;
+  for (const auto& [dtype, count] : products)
+    if (2 * count > all) base = coarser(base, dtype);
+  return base;
+}
+
+void collect(const Document& document, std::span<const ValueId> values, std::set<std::int64_t>& dims) {
+  for (const auto value : values) {
+    if (!value || !document.isTensor(value)) continue;
+    const auto& meta = document.meta(value);
+    const auto all = meta.elements();
+    dims.insert(all);
+    for (const auto size : meta.sizes) {
+      dims.insert(size);
+      if (size > 0) dims.insert(all / size);
+    }
+  }
+}
+
+}  // namespace
+
+int digitsOf(DType dtype) {
+  if (dtype == DType::bf16) return 8;
+  if (dtype == DType::f16 || dtype == DType::c32) return 11;
+  return dtype == DType::f64 || dtype == DType::c128 ? 53 : 24;
+}
+
+DType coarser(DType a, DType b) { return digitsOf(b) < digitsOf(a) ? b : a; }
+
+std::string shortNameOf(const Document& document, BoundSymbolId op) {
+  std::string name = document.symbol(op).name;
+  const auto begin = name.find('.'), end = name.rfind('.');
+  if (begin == std::string::npos || begin == end) return name;
+  return name.starts_with("aten.") ? name.substr(begin + 1, end - begin - 1) : name.substr(0, end);
+}
+
+bool isPlain(const Document& document, BoundSymbolId op) {
+  static constexpr std::string_view plain[]{
+      "detach", "alias",      "view",       "_unsafe_view", "t",      "transpose",  "permute",
+      "expand", "squeeze",    "unsqueeze",  "as_strided",   "clone",  "contiguous", "reshape",
+      "empty",  "empty_like", "lift_fresh", "split",        "unbind", "chunk",      "detach_"};
+  return std::ranges::find(plain, shortNameOf(document, op)) != std::end(plain);
+}
+
+RunPairing::RunPairing(const Analysis& first, const Analysis& second, OpPairs& opPairs, bool all)
+    : a(first),
+      b(second),
+      documentA(*a.document),
+      documentB(*b.document),
+      pairs(opPairs),
+      baseA(baseOf(a)),
+      baseB(baseOf(b)),
+      placeA(a.document->boundSymbolCount(), -1),
+      placeB(b.document->boundSymbolCount(), -1),
+      makerA(a.document->valueCount()),
+      makerB(b.document->valueCount()) {
+  for (std::size_t i = 0; i < a.joint.ops.size(); ++i) placeA[a.joint.ops[i]] = static_cast<std::int64_t>(i);
+  for (std::size_t j = 0; j < b.joint.ops.size(); ++j) placeB[b.joint.ops[j]] = static_cast<std::int64_t>(j);
+  const auto findMakers = [](const Analysis& analysis, IdVector<ValueId, BoundSymbolId>& makers) {
+    for (const auto op : analysis.joint.ops)
+      for (const auto output : analysis.document->outputs(op))
+        if (output) makers[output] = op;
+  };
+  findMakers(a, makerA);
+  findMakers(b, makerB);
+  findSizes();
+  findPairs();
+  findWhatRuns(all);
+  findEnds();
+}
+
+bool RunPairing::isStrict(BoundSymbolId opA, BoundSymbolId opB) const {
+  return opA && opB && kindOf(documentA, opA) == kindOf(documentB, opB);
+}
+
+/// The first's value that stands for the second's; none where an op that has no partner makes it.
+ValueId RunPairing::forced(ValueId ofB) const {
+  if (!ofB) return {};
+  const auto maker = makerB[ofB];
+  if (!maker) return pairs.partner(Side::right, ofB);
+  const auto place = placeB[maker];
+  if (place < 0) return {};
+  if (partners[place] >= 0) {
+    const auto outputs = documentB.outputs(maker);
+    const auto at = static_cast<std::size_t>(std::ranges::find(outputs, ofB) - outputs.begin());
+    const auto others = documentA.outputs(a.joint.ops[partners[place]]);
+    return at < others.size() ? others[at] : ValueId();
+  }
+  if (!isRepeat[place]) return {};
+  // What runs again in the backward gives what it gave in the forward.
+  const auto original = documentB.boundSymbol(maker).origin.op;
+  const auto before = documentB.outputs(original), now = documentB.outputs(maker);
+  const auto at = static_cast<std::size_t>(std::ranges::find(now, ofB) - now.begin());
+  return at < before.size() ? forced(before[at]) : ValueId();
+}
+
+void RunPairing::findPairs() {
+  const auto &opsA = a.joint.ops, &opsB = b.joint.ops;
+  partners.assign(opsB.size(), -1);
+  answers.assign(opsA.size(), -1);
+  isRepeat.assign(opsB.size(), 0);
+  for (std::size_t j = 0; j < opsB.size(); ++j) {
+    const auto other = pairs.partner(Side::right, opsB[j]);
+    if (!isStrict(other, opsB[j]) || placeA[other] < 0) continue;
+    if (!isAnchor(other, opsB[j])) {
+      carriersA[other] = opsB[j];
+      carriersB[opsB[j]] = other;
+      continue;
+    }
+    partners[j] = placeA[other];
+    answers[placeA[other]] = static_cast<std::int64_t>(j);
+  }
+  for (std::size_t j = 0; j < opsB.size(); ++j) {
+    const auto& origin = documentB.boundSymbol(opsB[j]).origin;
+    if (partners[j] < 0 && origin.role == Role::recompute && origin.op && placeB[origin.op] >= 0 &&
+        partners[placeB[origin.op]] >= 0)
+      isRepeat[j] = 1;
+  }
+}
+
+void RunPairing::findSizes() {
+  for (const auto& input : b.joint.inputs) {
+    const auto other = input ? pairs.partner(Side::right, input) : ValueId();
+    if (!other || !documentA.isTensor(other) || !documentB.isTensor(input)) continue;
+    const auto &x = documentA.meta(other), &y = documentB.meta(input);
+    if (x.sizes == y.sizes) continue;
+    batchDiffers = true;
+    ratios_.emplace(x.elements(), y.elements());
+  }
+}
+
+/// Whether what the two make is the same value of both runs. What only hands on its operands, and a sum of gradients,
+/// whose order is nobody's choice, are where these are; nothing of another shape is.
+bool RunPairing::isAnchor(BoundSymbolId opA, BoundSymbolId opB) const {
+  const auto here = documentA.operands(opA), there = documentB.operands(opB);
+  const auto role = documentB.boundSymbol(opB).origin.role;
+  const bool isSum = (role == Role::gradient || role == Role::accumulation) && kindOf(documentB, opB) == "aten.add";
+  if (isSum || isPlain(documentB, opB)) {
+    if (here.size() != there.size()) return false;
+    if (!std::ranges::equal(there, here, [&](ValueId ofB, ValueId ofA) { return forced(ofB) == ofA; })) {
+      const bool isSwapped = isSum && here.size() == 2 && forced(there[0]) == here[1] && forced(there[1]) == here[0];
+      if (!isSwapped) return false;
+    }
+  }
+  if (batchDiffers) return true;
+  const auto sizesOf = [](const Document& document, ValueId value) {
+    return value && document.isTensor(value) ? document.meta(value).sizes : std::vector<std::int64_t>();
+  };
+  const bool readsSame = std::ranges::equal(there, here, [&](ValueId ofB, ValueId ofA) { return forced(ofB) == ofA; });
+  return readsSame || std::ranges::equal(documentA.outputs(opA), documentB.outputs(opB), [&](ValueId x, ValueId y) {
+           return sizesOf(documentA, x) == sizesOf(documentB, y);
+         });
+}
+
+std::vector<ValueId> silentWrites(const Document& document, BoundSymbolId op) {
+  const auto outputs = document.outputs(op);
+  if (std::ranges::any_of(outputs, [](ValueId value) { return value.valid(); })) return {};
+  return writtenOperands(document, op);
+}
+
+void RunPairing::findWhatRuns(bool all) {
+  const auto &opsA = a.joint.ops, &opsB = b.joint.ops;
+  for (std::size_t j = 0; j < opsB.size(); ++j)
+    if (partners[j] < 0)
+      for (const auto value : silentWrites(documentB, opsB[j])) dynamicB.insert(value);
+  for (std::size_t i = 0; i < opsA.size(); ++i)
+    if (answers[i] < 0)
+      for (const auto value : silentWrites(documentA, opsA[i]))
+        if (const auto other = pairs.partner(Side::left, value)) dynamicB.insert(other);
+  runs.assign(opsB.size(), 0);
+  needs.assign(opsB.size(), 0);
+  for (std::size_t j = 0; j < opsB.size(); ++j) {
+    const auto i = partners[j];
+    const bool isAlone = i < 0, isDraw = !isAlone && (documentB.boundSymbol(opsB[j]).effects & effect::random) != 0;
+    const bool isOther = isAlone || (!isDraw && differs(static_cast<std::size_t>(i), j));
+    runs[j] = isAlone ? !isRepeat[j] : !isDraw && (all || isOther);
+    if (isOther) ++mustRun;
+    auto need = i < 0 ? std::size_t{0} : static_cast<std::size_t>(i) + 1;
+    if (runs[j]) {
+      const auto operands = documentB.operands(opsB[j]);
+      for (std::size_t slot = 0; slot < operands.size(); ++slot) {
+        const auto value = forced(operands[slot]);
+        if (!value) continue;
+        const auto others = i < 0 ? std::span<const ValueId>() : documentA.operands(opsA[i]);
+        if (slot < others.size() && others[slot] == value) continue;
+        wanted.insert(value);
+        if (const auto maker = makerA[value]) need = std::max(need, static_cast<std::size_t>(placeA[maker]) + 1);
+      }
+    }
+    needs[j] = need;
+  }
+  mustRun += static_cast<std::size_t>(std::ranges::count(answers, -1));
+}
+
+/// Whether the second's op is another call, or reads something else.
+bool RunPairing::differs(std::size_t i, std::size_t j) {
+  const auto opA = a.joint.ops[i], opB = b.joint.ops[j];
+  if (opA == opB && pairs.isOneDocument()) return false;
+  auto& s = pairs.signatures();
+  if (s.symbol(Side::left, opA) != s.symbol(Side::right, opB) || s.call(Side::left, opA) != s.call(Side::right, opB))
+    return true;
+  const auto here = documentA.operands(opA), there = documentB.operands(opB);
+  if (here.size() != there.size() || hasDynamicOperand(opB)) return true;
+  const auto sameType = [&](ValueId x, ValueId y) {
+    if (!x || !y || !documentA.isTensor(x) || !documentB.isTensor(y)) return true;
+    return documentA.meta(x).dtype == documentB.meta(y).dtype && documentA.meta(x).device == documentB.meta(y).device;
+  };
+  for (std::size_t k = 0; k < here.size(); ++k)
+    if (forced(there[k]) != here[k] || !sameType(here[k], there[k])) return true;
+  const auto made = documentA.outputs(opA), madeB = documentB.outputs(opB);
+  return !std::ranges::equal(made, madeB, sameType);
+}
+
+bool RunPairing::hasDynamicOperand(BoundSymbolId opB) const {
+  return !dynamicB.empty() &&
+         std::ranges::any_of(documentB.operands(opB), [&](ValueId value) { return dynamicB.contains(value); });
+}
+
+bool RunPairing::isSameButForSizes(const Argument& x, const Argument& y, const std::set<std::int64_t>& dimsA,
+                                   const std::set<std::int64_t>& dimsB) const {
+  if (x == y) return true;
+  if (x.kind != y.kind || x.items.size() != y.items.size()) return false;
+  if (x.kind == Argument::Kind::list) {
+    for (std::size_t i = 0; i < x.items.size(); ++i)
+      if (!isSameButForSizes(x.items[i], y.items[i], dimsA, dimsB)) return false;
+    return true;
+  }
+  if (x.kind == Argument::Kind::operand) return true;
+  const bool isInteger = x.kind == Argument::Kind::integer;
+  if (!isInteger && x.kind != Argument::Kind::real) return false;
+  if (isInteger && dimsA.contains(x.integer) && dimsB.contains(y.integer)) return true;
+  const auto numberA = isInteger ? static_cast<double>(x.integer) : x.real,
+             numberB = isInteger ? static_cast<double>(y.integer) : y.real;
+  return std::ranges::any_of(ratios_, [&](const auto& ratio) {
+    const auto [n, m] = ratio;
+    return numberA * m == numberB * n || numberA * n == numberB * m;
+  });
+}
+
+/// Whether literals differ only as the sizes of the batch do.
+bool RunPairing::isExplainedBySizes(BoundSymbolId opA, BoundSymbolId opB) const {
+  if (!batchDiffers) return false;
+  const auto& x = documentA.pattern(documentA.boundSymbol(opA).pattern).arguments;
+  const auto& y = documentB.pattern(documentB.boundSymbol(opB).pattern).arguments;
+  if (x.size() != y.size()) return false;
+  std::set<std::int64_t> dimsA, dimsB;
+  collect(documentA, documentA.operands(opA), dimsA);
+  collect(documentA, documentA.outputs(opA), dimsA);
+  collect(documentB, documentB.operands(opB), dimsB);
+  collect(documentB, documentB.outputs(opB), dimsB);
+  bool differs = false;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    differs |= !(x[i] == y[i]);
+    if (!isSameButForSizes(x[i], y[i], dimsA, dimsB)) return false;
+  }
+  return differs;
+}
+
+void RunPairing::findEnds() {
+  const auto &outputsA = a.joint.outputs, &outputsB = b.joint.outputs;
+  // Of a recording the losses; gradients there have names.
+  const bool isRecorded = a.file.recording && b.file.recording;
+  const auto placedA = isRecorded ? a.joint.resultCount : outputsA.size(),
+             placedB = isRecorded ? b.joint.resultCount : outputsB.size();
+  if (placedA == placedB)
+    for (std::size_t k = 0; k < placedA; ++k)
+      if (outputsA[k] && outputsB[k]) ends.push_back({outputsA[k], outputsB[k], isRecorded ? "the loss" : "a result"});
+  if (isRecorded) {
+    const auto namesOf = [](const Analysis& analysis) {
+      IdVector<StorageId, ValueId> latest(analysis.document->storageCount());
+      std::map<std::pair<std::string, std::string>, ValueId> named;  // by name and by whose gradient it is
+      for (const auto value : analysis.document->valueIds())
+        if (const auto storage = analysis.document->value(value).storage) latest[storage] = value;
+      const auto& recording = *analysis.file.recording;
+      for (const auto& name : recording.names)
+        if (name.role == "buffer") named[{"buffer " + name.name, ""}] = latest[name.storage];
+      for (const auto& [name, value] : recording.gradients) named[{"gradient of " + name, name}] = value;
+      return named;
+    };
+    const auto namedA = namesOf(a), namedB = namesOf(b);
+    for (const auto& [name, value] : namedA) {
+      const auto found = namedB.find(name);
+      ends.push_back({value, found == namedB.end() ? ValueId() : found->second, name.first, name.second});
+    }
+    for (const auto& [name, value] : namedB)
+      if (!namedA.contains(name)) ends.push_back({{}, value, name.first, name.second});
+  }
+  for (const auto& end : ends) {
+    const auto other = forced(end.b);
+    if (!end.a || !end.b || (other == end.a && !dynamicB.contains(end.b))) continue;
+    wanted.insert(end.a);
+    if (other) wanted.insert(other);
+  }
+}
+
+}  // namespace retrograd
