@@ -28,27 +28,13 @@ void askForSnapshot(MainWindow& window, const QString& title, const std::functio
   chooseFile(&window, title, {}, tr("Memory snapshots (%1);;All files (*)").arg(snapshots), &window, then);
 }
 
-Severity severityOf(MemoryFinding::Kind kind) {
-  using Kind = MemoryFinding::Kind;
-  switch (kind) {
-    case Kind::leak:
-    case Kind::growth:
-    case Kind::fragmentation: return Severity::suspicion;
-    default: return Severity::note;
-  }
-}
-
 /// Those of the snapshot, next to a document or alone.
 void showFindings(MainWindow& window, const OpenMemory& memory) {
   auto& board = FindingBoard::of(*window.context().controller);
   std::vector<Claim> claims;
   const auto& recorded = memory.shown().recorded;
   if (recorded)
-    for (const auto& found : recorded->findings)
-      claims.push_back({.severity = severityOf(found.kind),
-                        .kind = std::string(name(found.kind)),
-                        .sentence = found.text,
-                        .command = "recorded-memory"});
+    for (const auto& found : recorded->findings) claims.push_back(claimOf(found));
   Report report;
   report.claims = std::move(claims);
   if (recorded) report.judged = report.due = recorded->history.allocations.size();

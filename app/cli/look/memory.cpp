@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <functional>
 #include <memory>
 
 #include "app/cli/look/memory_report.h"
@@ -60,7 +58,7 @@ void join(OpenedMemory& opened, const TracedStep& trace, const MemoryMoment& mom
   opened.joined = joinedMoment(*opened.join, opened.held.event);
   for (auto& finding : joinedFindings(*opened.join, *opened.places, opened.joined, opened.held.event))
     opened.findings.push_back(std::move(finding));
-  std::ranges::stable_sort(opened.findings, std::greater(), &MemoryFinding::bytes);
+  worstFirst(opened.findings);
 }
 
 /// "recompute:blocks" as a change.

@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "core/judge/claim.h"
 #include "core/questions/memory/held_memory.h"
 
 namespace retrograd {
@@ -26,8 +27,12 @@ struct MemoryFinding {
 };
 inline constexpr std::size_t memoryFindingCount = 9;
 std::string_view name(MemoryFinding::Kind kind);
+/// As a claim, wherever it is shown: what grows or does not fit is a suspicion, the rest a note.
+Claim claimOf(const MemoryFinding& finding);
+/// Suspicions before notes, then by bytes.
+void worstFirst(std::vector<MemoryFinding>& findings);
 
-/// What a history shows by itself, largest first: of the moment that was asked about, and of all its steps.
+/// What a history shows by itself, the worst first: of the moment that was asked about, and of all its steps.
 std::vector<MemoryFinding> memoryFindings(const MemorySnapshot& snapshot, std::size_t device,
                                           const MemoryPlaces& places, const HeldMemory& moment);
 

@@ -158,6 +158,23 @@ void findFragments(std::vector<MemoryFinding>& found, const MemorySnapshot& snap
 
 }  // namespace
 
+Claim claimOf(const MemoryFinding& finding) {
+  const bool isSuspicion =
+      finding.kind == Kind::leak || finding.kind == Kind::growth || finding.kind == Kind::fragmentation;
+  return {.by = Producer::books,
+          .severity = isSuspicion ? Severity::suspicion : Severity::note,
+          .kind = std::string(name(finding.kind)),
+          .sentence = finding.text,
+          .line = finding.line,
+          .command = "recorded-memory"};
+}
+
+void worstFirst(std::vector<MemoryFinding>& findings) {
+  std::ranges::stable_sort(findings, std::greater(), [](const MemoryFinding& finding) {
+    return std::pair(claimOf(finding).severity, finding.bytes);
+  });
+}
+
 std::string_view name(MemoryFinding::Kind kind) {
   static constexpr EnumArray<Kind, std::string_view, memoryFindingCount> names{
       "leak",        "growth",     "fragmentation", "rounding",  "workspace",
@@ -174,7 +191,7 @@ std::vector<MemoryFinding> memoryFindings(const MemorySnapshot& snapshot, std::s
   findWorkspaces(found, places, moment);
   if (auto failed = whyNotFit(snapshot, device, places, moment)) found.push_back(std::move(*failed));
   else findFragments(found, snapshot, places, moment);
-  std::ranges::stable_sort(found, std::greater(), &MemoryFinding::bytes);
+  worstFirst(found);
   return found;
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <unordered_map>
 
@@ -32,7 +31,7 @@ void joinRecorded(RecordedMemory& recorded, TracedStep step) {
   const auto moment = joinedMoment(*recorded.join, recorded.first());
   for (auto& finding : joinedFindings(*recorded.join, *recorded.places, moment, recorded.first()))
     recorded.findings.push_back(std::move(finding));
-  std::ranges::stable_sort(recorded.findings, std::greater(), &MemoryFinding::bytes);
+  worstFirst(recorded.findings);
 }
 
 GroupedAllocations groupedAllocations(const RecordedMemory& recorded, MemoryGrouping by) {
@@ -131,7 +130,6 @@ std::vector<MemoryFinding> joinedFindings(const MemoryJoin& join, const MemoryPl
                                  holderOf(join, block)),
                      places.shortLine(block.what.place)});
   }
-  std::ranges::stable_sort(found, std::greater(), &MemoryFinding::bytes);
   return found;
 }
 

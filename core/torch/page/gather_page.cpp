@@ -32,15 +32,6 @@ std::string fileName(const std::string& path) {
   return name.filename().string();
 }
 
-Claim claimOf(Producer by, Severity severity, std::string kind, std::string sentence) {
-  Claim claim;
-  claim.by = by;
-  claim.severity = severity;
-  claim.kind = std::move(kind);
-  claim.sentence = std::move(sentence);
-  return claim;
-}
-
 /// A pickle, as it is or compressed: what torch.cuda.memory._dump_snapshot writes.
 bool mayBeSnapshot(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -81,11 +72,7 @@ GatheredPage snapshotPage(const std::string& path, std::shared_ptr<const MemoryS
                 {"Reserved", bytes(recorded.history.reservedBytes)},
                 {"Steps", std::to_string(recorded.history.steps.size())}};
   if (recorded.failed >= 0) page.facts.emplace_back("Request that failed", fmt::format("event {}", recorded.failed));
-  for (const auto& finding : recorded.findings) {
-    page.report.claims.push_back(
-        claimOf(Producer::books, Severity::suspicion, std::string(name(finding.kind)), finding.text));
-    page.report.claims.back().line = finding.line;
-  }
+  for (const auto& finding : recorded.findings) page.report.claims.push_back(claimOf(finding));
   page.notes.emplace_back("A snapshot has no gradients, so there is nothing to judge: it shows what held memory.");
   for (const auto& [title, by] : {std::pair("Category", MemoryGrouping::category),
                                   std::pair("Line", MemoryGrouping::line), std::pair("Module", MemoryGrouping::module)})

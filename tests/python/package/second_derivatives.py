@@ -1,18 +1,7 @@
 """K16: training steps that take a derivative of a derivative."""
 import torch
+from opinion_programs import Cube
 from support import retrograd, told
-
-
-class Cube(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x * x
-
-    @staticmethod
-    def backward(ctx, gradient):
-        (x,) = ctx.saved_tensors
-        return gradient * 3 * x * x
 
 
 class Keeps(torch.autograd.Function):
@@ -40,12 +29,18 @@ def descent(model, x, graph):
     return torch.func.functional_call(model, new, (x,)).square().mean()
 
 
+def line(function, below):
+    """The line so many below that of `def`, as `check` names it; a decorator is not counted."""
+    first = function.__code__.co_firstlineno + (function.__name__ == "backward")
+    return f"second_derivatives.py:{first + below} in {function.__name__}"
+
+
 STEPS = {  # what `check` says of it; none: nothing, also with --strict
     "penalty": (lambda model, x: penalty(model, x, torch.tanh), None),
     "right function": (lambda model, x: penalty(model, x, Cube.apply), None),
     "descent": (lambda model, x: descent(model, x, True), None),
-    "saved intermediate": (lambda model, x: penalty(model, x, Keeps.apply), ("saved by `Keeps`", "second_derivatives.py:26 in backward")),
-    "forgotten": (lambda model, x: penalty(model, x, torch.tanh, graph=False), ("ran without create_graph", "second_derivatives.py:32 in penalty")),
+    "saved intermediate": (lambda model, x: penalty(model, x, Keeps.apply), ("saved by `Keeps`", line(Keeps.backward, 1))),
+    "forgotten": (lambda model, x: penalty(model, x, torch.tanh, graph=False), ("ran without create_graph", line(penalty, 3))),
     "first order": (lambda model, x: descent(model, x, False), ("ran without create_graph",)),
 }
 
