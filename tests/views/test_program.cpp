@@ -45,5 +45,6 @@ int main(int argc, char** argv) {
   ++argv, --argc;
   QCoreApplication::setAttribute(Qt::AA_Use96Dpi, true);
   QApplication application(argc, argv);
+  QApplication::setCursorFlashTime(0);  // a window at rest has no blinking cursor
   return found->second(argc, argv);
 }

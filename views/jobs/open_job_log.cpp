@@ -10,35 +10,18 @@ OpenJobLog::OpenJobLog(DocumentController* controller, QObject* parent) : QObjec
     log_.reset();
     why_.clear();
     then_ = {};
-    looked_ = wanted_ = false;
+    wanted_ = false;
   });
-  connect(controller_, &DocumentController::documentChanged, this, &OpenJobLog::look);
+  connect(controller_, &DocumentController::documentChanged, this, [this] {
+    if (wanted_ && !job_.busy() && reason().isEmpty()) read();  // asked for while the file was being opened
+    Q_EMIT changed();
+  });
 }
 
 QString OpenJobLog::reason() const {
-  if (!controller_->document()) return tr("No file is open");
-  return looked_ ? why_ : tr("The file is being read");
-}
-
-void OpenJobLog::look() {
   const auto& document = controller_->document();
-  if (document) {
-    job_.start([this, path = document->request.path](const Progress&) -> PoolJob::Deliver {
-      bool is = false;
-      try {
-        is = jobs::isJobLog(path);
-      } catch (const Error&) {
-        is = false;  // it is gone
-      }
-      return [this, is] {
-        looked_ = true;
-        if (!is) why_ = tr("The open file is not a log of torch.compile");
-        if (is && wanted_) read();
-        Q_EMIT changed();
-      };
-    });
-  }
-  Q_EMIT changed();
+  if (!document) return tr("No file is open");
+  return document->analysis->file.ofJob ? why_ : tr("The open file is not a log of torch.compile");
 }
 
 void OpenJobLog::want(std::function<void()> then) {
@@ -48,7 +31,7 @@ void OpenJobLog::want(std::function<void()> then) {
   }
   if (then) then_ = std::move(then);
   if (std::exchange(wanted_, true)) return;
-  if (looked_ && why_.isEmpty() && controller_->document()) read();
+  if (reason().isEmpty()) read();
 }
 
 void OpenJobLog::read() {

@@ -29,14 +29,12 @@ class OpenJobLog : public QObject {
   void changed();
 
  private:
-  void look();
   void read();
 
   DocumentController* controller_;
   PoolJob job_;
   std::shared_ptr<const jobs::JobLog> log_;
-  QString why_;          ///< there is none
-  bool looked_ = false;  ///< it is known whether the document is a log
+  QString why_;  ///< there is none
   bool wanted_ = false;
   std::function<void()> then_;
 };

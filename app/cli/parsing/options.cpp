@@ -240,8 +240,7 @@ std::string fileMeant(const std::filesystem::path& path) {
 void requireFile(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) badUse("there is no such file" + fileMeant(path), path);
-  if (const auto first = std::filesystem::path(path) / "rank0"; isRecording(first.string()))
-    badUse("holds a recording of each rank: name one of them, such as " + first.string(), path);
+  requireOneRank(path);
   if (std::filesystem::is_directory(path, ignored) && !isReproFolder(path) && !isRecordedFolder(path) &&
       !isRecording(path) && !jobs::isJobLog(path))
     badUse(

@@ -35,6 +35,7 @@ struct ModelFile {
 
   std::shared_ptr<const StepRecording> recording;  ///< of a recorded step (formats/recording); null for any other file
 
+  bool ofJob = false;   ///< read from a log of torch.compile: one of the graphs of a compile
   bool isPart = false;  ///< of a model: what weights and batch hold beyond it is not an error
 
   /// True where the computation was made by running a program (TorchScript, a live module) on `sampleInputs`: its

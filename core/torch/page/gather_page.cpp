@@ -130,7 +130,7 @@ class Gathering {
     const auto& analysis = *gathered_.analysis;
     auto& page = gathered_.page;
     page.title = fileName(request_.path);
-    page.kind = kindOf(request_.path, analysis);
+    page.kind = kindOf(analysis.file);
     page.analysis = &analysis;
     for (const auto& problem : analysis.problems)
       page.notes.push_back(problem.place.empty() ? problem.message : problem.place + ": " + problem.message);
@@ -209,16 +209,13 @@ std::shared_ptr<const MemorySnapshot> snapshotAt(const std::string& path, const 
   }
 }
 
-std::string kindOf(const std::string& path, const Analysis& analysis) {
-  if (analysis.file.recording) return "recorded step";
-  return jobs::isJobLog(path) ? "job" : "model";
-}
+std::string kindOf(const ModelFile& file) { return file.recording ? "recorded step" : file.ofJob ? "job" : "model"; }
 
 JudgedFile judgeOpened(const OpenRequest& request, const std::shared_ptr<const Analysis>& analysis,
                        const Progress& progress) {
   try {
     if (!analysis->file.recording)
-      return {jobs::isJobLog(request.path) ? judgeJob(request, progress) : judgeModel(request, progress), {}};
+      return {analysis->file.ofJob ? judgeJob(request, progress) : judgeModel(request, progress), {}};
     auto step = runStep(analysis, progress);
     return {reportOf(step), std::move(step.step.updates)};
   } catch (const Error& error) {

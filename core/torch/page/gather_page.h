@@ -25,7 +25,7 @@ GatheredPage gatherPage(const OpenRequest& request, bool run, bool strict, const
 std::shared_ptr<const MemorySnapshot> snapshotAt(const std::string& path, const Progress& progress = {});
 
 /// "recorded step", "job", "model"
-std::string kindOf(const std::string& path, const Analysis& analysis);
+std::string kindOf(const ModelFile& file);
 
 /// What was judged, and what else its run showed.
 struct JudgedFile {

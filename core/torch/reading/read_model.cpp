@@ -71,8 +71,7 @@ bool isRepro(const ByteRegion& bytes) { return !looksLikeZip(bytes.span()) && fx
 
 ModelFile readOwn(const std::string& path, const DerivationRequest& request, const Progress& progress) {
   if (isRecording(path)) return readRecording(path, lookupSymbol, progress);
-  if (const auto first = std::filesystem::path(path) / "rank0"; isRecording(first.string()))
-    throw Error(ErrorCode::badUse, "holds a recording of each rank: name one of them, such as " + first.string(), path);
+  requireOneRank(path);
   if (jobs::isJobLog(path)) return readJobModel(path, request.data, progress);
   if (!request.data.compile.empty() || request.data.rank)
     throw Error(ErrorCode::badUse,

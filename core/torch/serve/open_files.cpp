@@ -28,7 +28,7 @@ OpenFile& OpenFiles::open(const std::string& path, const Progress& progress) {
     file->kind = "memory snapshot";
   } else {
     file->analysis = openModel(file->request, progress);
-    file->kind = kindOf(path, *file->analysis);
+    file->kind = kindOf(file->analysis->file);
   }
   last_ = files_.size();
   files_.push_back(std::move(file));

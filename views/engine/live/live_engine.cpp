@@ -187,7 +187,7 @@ class LiveEngine : public Engine {
   }
 
   TracedStep gpuStep(const Analysis& analysis, const OpenRequest& request, const Progress& progress) override {
-    if (jobs::isJobLog(request.path)) {
+    if (analysis.file.ofJob) {
       auto step = jobStep(request.path, lookupSymbol, progress, request.data.compile, request.data.rank);
       showJobMakersIn(step, analysis);
       return step;
