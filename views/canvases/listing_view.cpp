@@ -34,7 +34,9 @@ ListingView::ListingView(ViewContext context, TraceKind kind, QWidget* parent)
   setAccessibleName(tr("%1 listing").arg(titleText(kind)));
   setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   setVerticalScrollBar(marks_);
-  setVerticalScrollBarPolicy(Qt::ScrollBarAsNeeded);
+  // Always: if it came and went with the number of lines, columns would be wider and narrower, and lines fewer and
+  // more.
+  setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOn);
   viewport()->setMouseTracking(true);
   connect(context_.controller, &DocumentController::documentChanged, this, &ListingView::documentChanged);
   connect(context_.selection, &Selection::changed, this, &ListingView::selectionChanged);

@@ -96,7 +96,8 @@ QPoint edge(ListingView& listing, BoundSymbolId op) {
   int row = listing.rowOf(op);
   while (row > 0 && listing.isHeader(row - 1)) --row;
   const auto rect = listing.rowRect(row);
-  return {std::max(tokens::gutterWidth, rect.height() * 3 / 2) + 4, rect.top()};
+  const int line = rect.height() / static_cast<int>(1 + listing.shownCode(row).breaks.size());
+  return {std::max(tokens::gutterWidth, line * 3 / 2) + 4, rect.top()};
 }
 
 }  // namespace
