@@ -89,16 +89,8 @@ OwnErrors::Regions OwnErrors::regionsOf(ValueId valueA, ValueId valueB) const {
     }
     found.insert(found.end(), met.begin(), met.end());
   };
-  walk(
-      documentA_, paired_.makerA, valueA,
-      [&](BoundSymbolId op) { return paired_.placeA[op] >= 0 && paired_.answers[paired_.placeA[op]] < 0; }, regions.a);
-  walk(
-      documentB_, paired_.makerB, valueB,
-      [&](BoundSymbolId op) {
-        return paired_.placeB[op] >= 0 && paired_.partners[paired_.placeB[op]] < 0 &&
-               !paired_.isRepeat[paired_.placeB[op]];
-      },
-      regions.b);
+  walk(documentA_, paired_.makerA, valueA, [&](BoundSymbolId op) { return paired_.isAloneA(op); }, regions.a);
+  walk(documentB_, paired_.makerB, valueB, [&](BoundSymbolId op) { return paired_.isAloneB(op); }, regions.b);
   if (const auto mixed = mixed_.find(valueB); mixed != mixed_.end()) {
     if (mixed->second.writerA) regions.a.push_back(mixed->second.writerA);
     if (mixed->second.writerB) regions.b.push_back(mixed->second.writerB);
@@ -111,7 +103,7 @@ OwnErrors::Regions OwnErrors::regionsOf(BoundSymbolId opA, BoundSymbolId opB) co
   const auto here = documentA_.operands(opA), there = documentB_.operands(opB);
   for (std::size_t k = 0; k < std::max(here.size(), there.size()); ++k) {
     const auto x = k < here.size() ? here[k] : ValueId(), y = k < there.size() ? there[k] : ValueId();
-    if (paired_.forced(y) == x && !mixed_.contains(y)) continue;
+    if (paired_.stands(x, y) && !mixed_.contains(y)) continue;
     auto one = regionsOf(x, y);
     all.a.insert(all.a.end(), one.a.begin(), one.a.end());
     all.b.insert(all.b.end(), one.b.begin(), one.b.end());
@@ -167,8 +159,7 @@ void OwnErrors::blame(BoundSymbolId opA, BoundSymbolId opB, const Regions& regio
     auto& s = pairs_.signatures();
     const auto here = opA ? documentA_.operands(opA) : std::span<const ValueId>(),
                there = opB ? documentB_.operands(opB) : std::span<const ValueId>();
-    const bool sameReads =
-        std::ranges::equal(here, there, [&](ValueId x, ValueId y) { return paired_.forced(y) == x; });
+    const bool sameReads = std::ranges::equal(here, there, [&](ValueId x, ValueId y) { return paired_.stands(x, y); });
     if (!opA || !opB) kind = "other-value";
     else if (s.symbol(Side::left, opA) != s.symbol(Side::right, opB)) kind = "other-op";
     else if (s.call(Side::left, opA) != s.call(Side::right, opB)) kind = "arguments";
@@ -348,7 +339,7 @@ void OwnErrors::judgeEnd(const RunPairing::End& end) {
   ++judged_;
   const auto mixed = mixed_.find(valueB);
   const auto other = paired_.forced(valueB);
-  if (mixed == mixed_.end() && other == valueA) return;
+  if (mixed == mixed_.end() && paired_.stands(valueA, valueB)) return;
   const auto right = snapshots_.find(valueA), forcedTo = snapshots_.find(other);
   if (right == snapshots_.end() || (mixed == mixed_.end() && forcedTo == snapshots_.end())) return;
   const auto &x = right->second, &y = mixed != mixed_.end() ? mixed->second.tensor : forcedTo->second;

@@ -104,7 +104,7 @@ at::Tensor OwnErrors::operandOf(std::size_t j, std::size_t slot, const Captured*
   } else if (const auto other = paired_.forced(value)) {
     const auto operands =
         captured ? documentA_.operands(a_.joint.ops[paired_.partners[j]]) : std::span<const ValueId>();
-    if (slot < operands.size() && operands[slot] == other) found = captured->operands[slot];
+    if (slot < operands.size() && paired_.stands(operands[slot], value)) found = captured->operands[slot];
     else if (const auto snapshot = snapshots_.find(other); snapshot != snapshots_.end()) found = snapshot->second;
   } else if (const auto given = startB_.find(value); given != startB_.end()) {
     found = given->second;
@@ -207,7 +207,7 @@ void OwnErrors::judge(std::size_t j) {
   const auto op = b_.joint.ops[j];
   const auto i = paired_.partners[j];
   if (i < 0) {
-    if (paired_.isRepeat[j]) return;
+    if (paired_.isRepeatB[j]) return;
     std::vector<at::Tensor> operands;
     if (b_.file.recording && !runsAsRecorded(*b_.file.recording, op) && documentB_.outputs(op).empty()) return;
     if (runAgain(j, nullptr, operands)) keepMixed(j);
@@ -245,7 +245,7 @@ void OwnErrors::measure(std::size_t i, std::size_t j, const Captured& captured,
   // Both read the same values, whatever their dtype: then the first's op in double precision on just these is what is
   // right. Else something is between, and what the first made of it counts.
   bool isOwn = here.size() == there.size() && !paired_.hasDynamicOperand(opB);
-  for (std::size_t k = 0; isOwn && k < here.size(); ++k) isOwn = paired_.forced(there[k]) == here[k];
+  for (std::size_t k = 0; isOwn && k < here.size(); ++k) isOwn = paired_.stands(here[k], there[k]);
   auto& s = pairs_.signatures();
   const bool sameCall =
       s.symbol(Side::left, opA) == s.symbol(Side::right, opB) && s.call(Side::left, opA) == s.call(Side::right, opB);

@@ -43,6 +43,16 @@ DType baseOf(const Analysis& analysis) {
   return base;
 }
 
+/// Whether both gave the same bits, as far as that was recorded.
+bool gaveTheSame(const StepRecording& recording, BoundSymbolId first, BoundSymbolId again) {
+  const auto &x = recording.op(first), &y = recording.op(again);
+  for (std::uint32_t k = 0; k < std::min(x.checkCount, y.checkCount); ++k) {
+    const auto &one = recording.checks[x.checksBegin + k].hash, &other = recording.checks[y.checksBegin + k].hash;
+    if (one && other && *one != *other) return false;
+  }
+  return true;
+}
+
 void collect(const Document& document, std::span<const ValueId> values, std::set<std::int64_t>& dims) {
   for (const auto value : values) {
     if (!value || !document.isTensor(value)) continue;
@@ -112,32 +122,48 @@ bool RunPairing::isStrict(BoundSymbolId opA, BoundSymbolId opB) const {
   return opA && opB && kindOf(documentA, opA) == kindOf(documentB, opB);
 }
 
-/// The first's value that stands for the second's; none where an op that has no partner makes it.
-ValueId RunPairing::forced(ValueId ofB) const {
-  if (!ofB) return {};
-  const auto maker = makerB[ofB];
-  if (!maker) return pairs.partner(Side::right, ofB);
-  const auto place = placeB[maker];
-  if (place < 0) return {};
-  if (partners[place] >= 0) {
-    const auto outputs = documentB.outputs(maker);
-    const auto at = static_cast<std::size_t>(std::ranges::find(outputs, ofB) - outputs.begin());
-    const auto others = documentA.outputs(a.joint.ops[partners[place]]);
-    return at < others.size() ? others[at] : ValueId();
+ValueId RunPairing::firstMade(const Analysis& of, const IdVector<ValueId, BoundSymbolId>& makers,
+                              const IdVector<BoundSymbolId, std::int64_t>& place, const std::vector<char>& isRepeat,
+                              ValueId value) const {
+  const auto& document = *of.document;
+  while (value && makers[value] && isRepeat[place[makers[value]]]) {
+    const auto maker = makers[value];
+    const auto before = document.outputs(firstRunOf(document, maker)), now = document.outputs(maker);
+    const auto at = static_cast<std::size_t>(std::ranges::find(now, value) - now.begin());
+    value = at < before.size() ? before[at] : ValueId();
   }
-  if (!isRepeat[place]) return {};
-  // What runs again in the backward gives what it gave in the forward.
-  const auto original = documentB.boundSymbol(maker).origin.op;
-  const auto before = documentB.outputs(original), now = documentB.outputs(maker);
-  const auto at = static_cast<std::size_t>(std::ranges::find(now, ofB) - now.begin());
-  return at < before.size() ? forced(before[at]) : ValueId();
+  return value;
+}
+
+ValueId RunPairing::forced(ValueId ofB) const {
+  const auto value = firstMade(b, makerB, placeB, isRepeatB, ofB);
+  if (!value) return {};
+  const auto maker = makerB[value];
+  if (!maker) return pairs.partner(Side::right, value);
+  const auto partner = partners[placeB[maker]];
+  if (partner < 0) return {};
+  const auto outputs = documentB.outputs(maker), others = documentA.outputs(a.joint.ops[partner]);
+  const auto at = static_cast<std::size_t>(std::ranges::find(outputs, value) - outputs.begin());
+  return at < others.size() ? others[at] : ValueId();
+}
+
+bool RunPairing::stands(ValueId ofA, ValueId ofB) const {
+  const auto value = forced(ofB);
+  return value == ofA || (value && value == firstMade(a, makerA, placeA, isRepeatA, ofA));
+}
+
+bool RunPairing::isAloneA(BoundSymbolId opA) const {
+  return placeA[opA] >= 0 && answers[placeA[opA]] < 0 && !isRepeatA[placeA[opA]];
+}
+bool RunPairing::isAloneB(BoundSymbolId opB) const {
+  return placeB[opB] >= 0 && partners[placeB[opB]] < 0 && !isRepeatB[placeB[opB]];
 }
 
 void RunPairing::findPairs() {
   const auto &opsA = a.joint.ops, &opsB = b.joint.ops;
   partners.assign(opsB.size(), -1);
   answers.assign(opsA.size(), -1);
-  isRepeat.assign(opsB.size(), 0);
+  findRepeats();
   for (std::size_t j = 0; j < opsB.size(); ++j) {
     const auto other = pairs.partner(Side::right, opsB[j]);
     if (!isStrict(other, opsB[j]) || placeA[other] < 0) continue;
@@ -149,12 +175,29 @@ void RunPairing::findPairs() {
     partners[j] = placeA[other];
     answers[placeA[other]] = static_cast<std::int64_t>(j);
   }
-  for (std::size_t j = 0; j < opsB.size(); ++j) {
-    const auto& origin = documentB.boundSymbol(opsB[j]).origin;
-    if (partners[j] < 0 && origin.role == Role::recompute && origin.op && placeB[origin.op] >= 0 &&
-        partners[placeB[origin.op]] >= 0)
-      isRepeat[j] = 1;
-  }
+  // What repeats an op that turned out to have no partner is alone as well.
+  for (std::size_t i = 0; i < opsA.size(); ++i)
+    isRepeatA[i] = isRepeatA[i] && answers[placeA[firstRunOf(documentA, opsA[i])]] >= 0;
+  for (std::size_t j = 0; j < opsB.size(); ++j)
+    isRepeatB[j] = isRepeatB[j] && partners[placeB[firstRunOf(documentB, opsB[j])]] >= 0;
+}
+
+void RunPairing::findRepeats() {
+  const auto find = [&](Side side, const Analysis& of, const auto& place, const auto& otherPlace,
+                        std::vector<char>& isRepeat) {
+    const auto hasPartner = [&](BoundSymbolId op) {
+      const auto other = pairs.partner(side, op);
+      return other && otherPlace[other] >= 0;
+    };
+    isRepeat.assign(of.joint.ops.size(), 0);
+    for (std::size_t i = 0; i < isRepeat.size(); ++i) {
+      const auto op = of.joint.ops[i], first = firstRunOf(*of.document, op);
+      if (first == op || place[first] < 0 || hasPartner(op) || !hasPartner(first)) continue;
+      isRepeat[i] = !of.file.recording || gaveTheSame(*of.file.recording, first, op);
+    }
+  };
+  find(Side::left, a, placeA, placeB, isRepeatA);
+  find(Side::right, b, placeB, placeA, isRepeatB);
 }
 
 void RunPairing::findSizes() {
@@ -173,11 +216,12 @@ void RunPairing::findSizes() {
 bool RunPairing::isAnchor(BoundSymbolId opA, BoundSymbolId opB) const {
   const auto here = documentA.operands(opA), there = documentB.operands(opB);
   const auto role = documentB.boundSymbol(opB).origin.role;
+  const auto stand = [&](ValueId ofA, ValueId ofB) { return stands(ofA, ofB); };
   const bool isSum = (role == Role::gradient || role == Role::accumulation) && kindOf(documentB, opB) == "aten.add";
   if (isSum || isPlain(documentB, opB)) {
     if (here.size() != there.size()) return false;
-    if (!std::ranges::equal(there, here, [&](ValueId ofB, ValueId ofA) { return forced(ofB) == ofA; })) {
-      const bool isSwapped = isSum && here.size() == 2 && forced(there[0]) == here[1] && forced(there[1]) == here[0];
+    if (!std::ranges::equal(here, there, stand)) {
+      const bool isSwapped = isSum && here.size() == 2 && stands(here[1], there[0]) && stands(here[0], there[1]);
       if (!isSwapped) return false;
     }
   }
@@ -185,7 +229,7 @@ bool RunPairing::isAnchor(BoundSymbolId opA, BoundSymbolId opB) const {
   const auto sizesOf = [](const Document& document, ValueId value) {
     return value && document.isTensor(value) ? document.meta(value).sizes : std::vector<std::int64_t>();
   };
-  const bool readsSame = std::ranges::equal(there, here, [&](ValueId ofB, ValueId ofA) { return forced(ofB) == ofA; });
+  const bool readsSame = std::ranges::equal(here, there, stand);
   return readsSame || std::ranges::equal(documentA.outputs(opA), documentB.outputs(opB), [&](ValueId x, ValueId y) {
            return sizesOf(documentA, x) == sizesOf(documentB, y);
          });
@@ -212,7 +256,7 @@ void RunPairing::findWhatRuns(bool all) {
     const auto i = partners[j];
     const bool isAlone = i < 0, isDraw = !isAlone && (documentB.boundSymbol(opsB[j]).effects & effect::random) != 0;
     const bool isOther = isAlone || (!isDraw && differs(static_cast<std::size_t>(i), j));
-    runs[j] = isAlone ? !isRepeat[j] : !isDraw && (all || isOther);
+    runs[j] = isAlone ? !isRepeatB[j] : !isDraw && (all || isOther);
     if (isOther) ++mustRun;
     auto need = i < 0 ? std::size_t{0} : static_cast<std::size_t>(i) + 1;
     if (runs[j]) {
@@ -221,7 +265,7 @@ void RunPairing::findWhatRuns(bool all) {
         const auto value = forced(operands[slot]);
         if (!value) continue;
         const auto others = i < 0 ? std::span<const ValueId>() : documentA.operands(opsA[i]);
-        if (slot < others.size() && others[slot] == value) continue;
+        if (slot < others.size() && stands(others[slot], operands[slot])) continue;
         wanted.insert(value);
         if (const auto maker = makerA[value]) need = std::max(need, static_cast<std::size_t>(placeA[maker]) + 1);
       }
@@ -245,7 +289,7 @@ bool RunPairing::differs(std::size_t i, std::size_t j) {
     return documentA.meta(x).dtype == documentB.meta(y).dtype && documentA.meta(x).device == documentB.meta(y).device;
   };
   for (std::size_t k = 0; k < here.size(); ++k)
-    if (forced(there[k]) != here[k] || !sameType(here[k], there[k])) return true;
+    if (!stands(here[k], there[k]) || !sameType(here[k], there[k])) return true;
   const auto made = documentA.outputs(opA), madeB = documentB.outputs(opB);
   return !std::ranges::equal(made, madeB, sameType);
 }
@@ -326,7 +370,7 @@ void RunPairing::findEnds() {
   }
   for (const auto& end : ends) {
     const auto other = forced(end.b);
-    if (!end.a || !end.b || (other == end.a && !dynamicB.contains(end.b))) continue;
+    if (!end.a || !end.b || (stands(end.a, end.b) && !dynamicB.contains(end.b))) continue;
     wanted.insert(end.a);
     if (other) wanted.insert(other);
   }

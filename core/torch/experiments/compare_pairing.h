@@ -40,6 +40,10 @@ struct RunPairing {
 
   /// The first's value that stands for the second's; none where an op that has no partner makes it.
   ValueId forced(ValueId ofB) const;
+  /// Whether the first's value stands for the second's, be it that the first made it again.
+  bool stands(ValueId ofA, ValueId ofB) const;
+  bool isAloneA(BoundSymbolId opA) const;  ///< no op of the second does its work
+  bool isAloneB(BoundSymbolId opB) const;
   bool hasDynamicOperand(BoundSymbolId opB) const;
   /// Whether the calls differ by sizes alone, as batches of another size make them.
   bool isExplainedBySizes(BoundSymbolId opA, BoundSymbolId opB) const;
@@ -57,7 +61,9 @@ struct RunPairing {
   IdVector<BoundSymbolId, std::int64_t> placeA, placeB;
   IdVector<ValueId, BoundSymbolId> makerA, makerB;  ///< of the joint: the op that made a value there
   std::vector<std::int64_t> partners, answers;      ///< by position of b; of a; -1: none
-  std::vector<char> runs, isRepeat;                 ///< by position of b
+  std::vector<char> runs;                           ///< by position of b
+  /// By position: runs again in the backward what a checkpoint ran before, and gives the same.
+  std::vector<char> isRepeatA, isRepeatB;
   /// Ops that match but hand on what they read, which is not the same: the next that computes something tells.
   std::unordered_map<BoundSymbolId, BoundSymbolId> carriersA, carriersB;
   std::vector<std::size_t> needs;  ///< by position of b: how many ops of a have to be over before it is judged
@@ -67,12 +73,17 @@ struct RunPairing {
 
  private:
   void findSizes();
+  void findRepeats();
   void findPairs();
   void findWhatRuns(bool all);
   void findEnds();
   bool isStrict(BoundSymbolId opA, BoundSymbolId opB) const;
   bool isAnchor(BoundSymbolId opA, BoundSymbolId opB) const;
   bool differs(std::size_t i, std::size_t j);
+  /// What runs again gives what it gave before: the value as its first maker made it.
+  ValueId firstMade(const Analysis& of, const IdVector<ValueId, BoundSymbolId>& makers,
+                    const IdVector<BoundSymbolId, std::int64_t>& place, const std::vector<char>& isRepeat,
+                    ValueId value) const;
   bool isSameButForSizes(const Argument& x, const Argument& y, const std::set<std::int64_t>& dimsA,
                          const std::set<std::int64_t>& dimsB) const;
 

@@ -107,6 +107,15 @@ IdVector<BoundSymbolId, bool> marksOf(const Document& document, const Ops& ops) 
 
 }  // namespace
 
+BoundSymbolId firstRunOf(const Document& document, BoundSymbolId op) {
+  while (op) {
+    const auto& origin = document.boundSymbol(op).origin;
+    if (origin.role != Role::recompute || !origin.op || origin.op == op) break;
+    op = origin.op;
+  }
+  return op;
+}
+
 TraceLines linesOf(const Document& document, const Trace& trace) {
   TraceLines lines;
   addLines(document, trace.ops, 0, lines);
@@ -334,9 +343,10 @@ void OpPairs::pairDerived(const Ops& left, const Ops& right) {
   const auto keyed = [&](Side which, BoundSymbolId op, bool withSymbol) -> std::optional<std::int32_t> {
     const auto& origin = document(which).boundSymbol(op).origin;
     const auto here = [&](auto id) { return which == Side::left ? id : partner(Side::right, id); };
-    const auto operation = here(origin.op);
-    if (origin.op && !(which == Side::left ? partner(Side::left, origin.op) : operation)) return {};
-    const auto value = origin.op ? ValueId() : here(origin.value);
+    const auto from = firstRunOf(document(which), origin.op);
+    const auto operation = here(from);
+    if (from && !(which == Side::left ? partner(Side::left, from) : operation)) return {};
+    const auto value = from ? ValueId() : here(origin.value);
     return signatures_.together({operation.index, value.index, static_cast<std::int32_t>(origin.role), origin.operand,
                                  origin.output, withSymbol ? signatures_.symbol(which, op) : -1});
   };

@@ -17,13 +17,17 @@ struct TraceLines {
 };
 TraceLines linesOf(const Document& document, const Trace& trace);
 
+/// The op that ran first, where a checkpoint runs it again in the backward; else the op itself.
+BoundSymbolId firstRunOf(const Document& document, BoundSymbolId op);
+
 /// Which op, and which value, of one side matches which of the other.
 ///
 /// In one document an op matches itself, or the one that a pass put in its place. Of two documents the ops that stand
 /// alone (those of a computation; forward, loss and updates of a recording) are aligned: one by one where all are
 /// alike, else by signatures from strict to loose: op, module, line of code, literals, part of the run, where operands
 /// come from. Derived ops match where their origins do, by role, operand, output, symbol and which of several; a
-/// forward op that only runs again in the backward to that one there. An op without origin is aligned by signature.
+/// forward op that only runs again in the backward to that one there. What comes from an op that ran again comes from
+/// the op that ran first. An op without origin is aligned by signature.
 /// Inputs that have a name match by it; those of a recording that have none by the ops that read them. Deterministic;
 /// O(n log n).
 class OpPairs {

@@ -1,6 +1,6 @@
 """A drawn model that trains for two updates under `retrograd.record`, right or with one planted fault.
 
-drawn.py SEED OUT [--fault KIND --at BLOCK] [--dtype bfloat16] [--threads N] [--recompute] [--attention math] [--batch N]
+drawn.py SEED OUT [--fault KIND --at BLOCK] [--dtype bfloat16] [--threads N] [--recompute plain] [--dropout P] [--attention math] [--batch N]
 
 A line that a fault changes ends with `# right: KIND` where it is right and with `# fault: KIND` where it is not."""
 import argparse
@@ -129,13 +129,16 @@ class Model(torch.nn.Module):
         self.embed = torch.nn.Embedding(50, width)
         self.blocks = torch.nn.ModuleList(kind(width, fault if i == at else None) for i, kind in enumerate(kinds))
         self.head = torch.nn.Linear(width, 50)
-        self.recompute = False
+        self.recompute, self.dropout = None, 0
 
     def forward(self, ids):
         x = self.embed(ids)
         for block in self.blocks:
+            def run(x, block=block):
+                return F.dropout(block(x), self.dropout) if self.dropout else block(x)
+
             again = self.recompute and not isinstance(block, Averaged)  # which would move its average twice
-            x = torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False) if again else block(x)
+            x = torch.utils.checkpoint.checkpoint(run, x, use_reentrant=self.recompute == "reentrant") if again else run(x)
         return self.head(x)
 
 
@@ -148,7 +151,8 @@ def main(arguments=None):
     parser.add_argument("--at", type=int, default=0)
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--recompute", action="store_true")
+    parser.add_argument("--recompute", choices=["plain", "reentrant"])
+    parser.add_argument("--dropout", type=float, default=0)
     parser.add_argument("--attention", default="default", choices=["default", "math"])
     parser.add_argument("--batch", type=int, default=4)
     given = parser.parse_args(arguments)
@@ -162,7 +166,7 @@ def main(arguments=None):
     torch.set_num_threads(given.threads)
     model = Model(kinds, width, given.block_for if given.fault else None, given.at)
     ids = torch.randint(0, 50, (2, 8, 12))[:, : given.batch]
-    model.recompute = given.recompute
+    model.recompute, model.dropout = given.recompute, given.dropout
     model.to(getattr(torch, given.dtype))
     optimizer = drawn.choice([torch.optim.SGD, torch.optim.AdamW])(model.parameters(), 1e-2)
     kernel = sdpa_kernel(SDPBackend.MATH) if given.attention == "math" else contextlib.nullcontext()

@@ -18,10 +18,12 @@ HERE = Path(__file__).resolve().parent
 TOP = HERE.parent.parent.parent
 PROGRAM = os.environ["RETROGRAD"]
 SOURCE = (HERE / "drawn.py").read_text().splitlines()
-# Two ways to run the same model that are both right.
+# Two ways to run the same model that are both right: what the second has besides, and what both have.
 PAIRS = {
     "threads": (["--threads", "2"], []),
-    "recomputation": (["--recompute"], []),
+    "recomputation": (["--recompute", "plain"], ["--dropout", "0.1"]),
+    "reentrant recomputation": (["--recompute", "reentrant"], ["--dropout", "0.1"]),
+    "two kinds of recomputation": (["--recompute", "plain"], ["--recompute", "reentrant", "--dropout", "0.1"]),
     "attention kernel": (["--attention", "math"], []),
     "bfloat16": (["--dtype", "bfloat16"], []),
     "batch": (["--batch", "8"], []),

@@ -1,4 +1,5 @@
 """Recordings of two commits: which ops are paired, which differ, and which is to blame (Q1, Q6)."""
+import itertools
 import json
 import shutil
 import subprocess
@@ -51,14 +52,50 @@ with retrograd.record(OUT, model=model, optimizer=optimizer):
         optimizer.step()
 """
 
+# A block with a mask that is drawn, which is run again in the backward in one of several ways, or not.
+CHECKPOINTS = """
+import sys
+import torch
+import torch.nn.functional as F
+from torch.utils.checkpoint import checkpoint
+import retrograd
 
-@unittest.skipUnless(PROGRAM, "RETROGRAD names no program")
-class Pairs(unittest.TestCase):
+VERSION, OUT = sys.argv[1:3]
+
+
+class Block(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm, self.up, self.down = torch.nn.LayerNorm(8), torch.nn.Linear(8, 16), torch.nn.Linear(16, 8)
+
+    def forward(self, x):
+        return x + F.dropout(self.down(F.gelu(self.up(self.norm(x)))), 0.2)
+
+
+torch.manual_seed(0)
+model = torch.nn.ModuleList([torch.nn.Linear(4, 8), Block(), Block(), torch.nn.Linear(8, 3)])
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+x, y = torch.randn(6, 5, 4), torch.randint(0, 3, (6, 5))
+with retrograd.record(OUT, model=model, optimizer=optimizer):
+    h = model[0](x)
+    for block in (model[1], model[2]):
+        if VERSION == "none":
+            h = block(h)
+        else:
+            h = checkpoint(block, h, use_reentrant="reentrant" in VERSION, preserve_rng_state="redrawn" not in VERSION)
+    F.cross_entropy(model[3](h).flatten(0, 1), y.flatten()).backward()
+    optimizer.step()
+"""
+
+
+class Recorded(unittest.TestCase):
+    script = SCRIPT
+
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
-        cls.script = Path(cls.folder.name) / "train.py"
-        cls.script.write_text(textwrap.dedent(SCRIPT))
+        cls.path = Path(cls.folder.name) / "train.py"
+        cls.path.write_text(textwrap.dedent(cls.script))
         cls.made = {}
 
     @classmethod
@@ -68,7 +105,7 @@ class Pairs(unittest.TestCase):
     def recorded(self, version):
         if version not in self.made:
             out = Path(self.folder.name) / version
-            subprocess.run([sys.executable, self.script, version, out], check=True, capture_output=True)
+            subprocess.run([sys.executable, self.path, version, out], check=True, capture_output=True)
             self.made[version] = out
         return self.made[version]
 
@@ -78,8 +115,17 @@ class Pairs(unittest.TestCase):
         return done.returncode, json.loads(done.stdout)
 
     def line_of(self, text):
-        return f"train.py:{[text in line for line in SCRIPT.splitlines()].index(True) + 1} in forward"
+        return f"train.py:{[text in line for line in self.script.splitlines()].index(True) + 1} in forward"
 
+    def faults(self, a, b):
+        code, found = self.json("compare", a, b)
+        faults = [claim for claim in found["report"]["claims"] if claim["severity"] == "fault"]
+        self.assertEqual(code, 1 if faults else 0, found["report"])
+        return faults
+
+
+@unittest.skipUnless(PROGRAM, "RETROGRAD names no program")
+class Pairs(Recorded):
     def test_diff_names_the_op_that_was_inserted_with_its_line(self):
         code, found = self.json("diff", "A", "scaled")
         self.assertEqual(code, 1)
@@ -89,28 +135,21 @@ class Pairs(unittest.TestCase):
         self.assertEqual(added[0]["source"], self.line_of("h * 1.01"))
         self.assertEqual(found["counts"]["only_a"], 0)
 
-    def blamed(self, version):
-        code, found = self.json("compare", "A", version)
-        faults = [claim for claim in found["report"]["claims"] if claim["severity"] == "fault"]
-        self.assertEqual(code, 1, found["report"])
-        return faults[0]
-
     def test_Q1_the_op_or_statement_that_a_commit_changed_is_to_blame_with_its_line(self):
         for version, kind, text in [("scaled", "inserted", "h * 1.01"), ("unmasked", "removed", "masked_fill"),
                                     ("cast", "cast-inserted", "h.bfloat16"), ("eps", "arguments", "self.norm(")]:
             with self.subTest(version):
-                first = self.blamed(version)
+                first = self.faults("A", version)[0]
                 self.assertEqual((first["kind"], first["line"]), (kind, self.line_of(text)), first)
 
     def test_Q1_an_update_with_another_rate(self):
-        first = self.blamed("rate")
+        first = self.faults("A", "rate")[0]
         self.assertEqual(first["kind"], "arguments")
         self.assertIn("train.py", first["line"])
         self.assertIn("0.2", first["sentence"])
 
     def test_Q1_a_batch_of_another_size_is_nobodys_fault(self):
-        code, found = self.json("compare", "A", "fewer")
-        self.assertEqual((code, [claim for claim in found["report"]["claims"] if claim["severity"] == "fault"]), (0, []))
+        self.assertEqual(self.faults("A", "fewer"), [])
 
     def test_a_recording_is_identical_to_its_copy(self):
         self.made["copy"] = Path(self.folder.name) / "copy"
@@ -122,12 +161,33 @@ class Pairs(unittest.TestCase):
 
 
 @unittest.skipUnless(PROGRAM, "RETROGRAD names no program")
+class Checkpoints(Recorded):
+    script = CHECKPOINTS
+
+    def test_Q6_what_runs_again_in_the_backward_is_nobodys_fault(self):
+        for a, b in itertools.permutations(["none", "plain", "reentrant"], 2):
+            with self.subTest(f"{a}, {b}"):
+                self.assertEqual(self.faults(a, b), [])
+
+    def test_the_backward_of_a_reentrant_checkpoint_is_that_of_the_ops_that_ran_first(self):
+        _, found = self.json("compare", "none", "reentrant")
+        self.assertEqual(found["only_in_a"], 0)
+
+    def test_Q1_a_checkpoint_that_draws_another_mask_is_to_blame(self):
+        for a, b in [("none", "redrawn"), ("none", "redrawn reentrant"), ("plain", "redrawn"), ("reentrant", "redrawn reentrant")]:
+            with self.subTest(f"{a}, {b}"):
+                first = self.faults(a, b)[0]
+                self.assertIn("bernoulli_", first["sentence"])
+                self.assertEqual(first["line"], self.line_of("F.dropout"))
+
+
+@unittest.skipUnless(PROGRAM, "RETROGRAD names no program")
 class Planted(unittest.TestCase):
     def test_Q6_a_few_of_the_faults_that_check_compare_plants(self):
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run([sys.executable, COMPARE, "--models", "1", "--seed", "7", "--folder", folder], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertIn("11 pairs: 11 right, 0 not", done.stdout)
+        self.assertIn("13 pairs: 13 right, 0 not", done.stdout)
 
 
 if __name__ == "__main__":
