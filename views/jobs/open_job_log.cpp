@@ -21,7 +21,7 @@ OpenJobLog::OpenJobLog(DocumentController* controller, QObject* parent) : QObjec
 QString OpenJobLog::reason() const {
   const auto& document = controller_->document();
   if (!document) return tr("No file is open");
-  return document->analysis->file.ofJob ? why_ : tr("The open file is not a log of torch.compile");
+  return document->analysis->file.format == Format::job ? why_ : tr("The open file is not a log of torch.compile");
 }
 
 void OpenJobLog::want(std::function<void()> then) {

@@ -4,7 +4,6 @@
 #include <QFileInfo>
 #include <utility>
 
-#include "core/formats/jobs/job_log.h"
 #include "core/split/op_cost.h"
 #include "views/text/format.h"
 
@@ -22,13 +21,12 @@ const QString openTag = QStringLiteral("open");
 
 QString fileName(const std::string& path) { return QFileInfo(toQt(path)).fileName(); }
 
-FileKind kindOf(const Analysis& analysis, const std::string& path) {
-  if (!analysis.sessionPath.empty()) return FileKind::session;
-  if (analysis.file.recording) return FileKind::step;
-  try {
-    return jobs::isJobLog(path) ? FileKind::job : FileKind::model;
-  } catch (const Error&) {
-    return FileKind::model;  // it is gone
+FileKind kindOf(const ModelFile& file) {
+  switch (file.format) {
+    case Format::session: return FileKind::session;
+    case Format::recording: return FileKind::step;
+    case Format::job: return FileKind::job;
+    default: return FileKind::model;
   }
 }
 
@@ -37,7 +35,7 @@ std::shared_ptr<OpenDocument> prepare(std::shared_ptr<const Analysis> analysis, 
                                       const Progress& progress) {
   auto document = std::make_shared<OpenDocument>();
   document->request = request;
-  document->kind = kindOf(*analysis, request.path);
+  document->kind = kindOf(analysis->file);
   for (auto kind : traceKinds) document->traces[kind] = indexTrace(analysis, kind, progress);
   document->saved = savedValues(*analysis);
   document->program = Program(analysis);

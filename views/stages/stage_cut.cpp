@@ -4,7 +4,6 @@
 
 #include "core/cut/as_read.h"
 #include "core/cut/balance.h"
-#include "core/formats/kinds/file_kind.h"
 #include "core/formats/read/pt2_structure.h"
 #include "views/engine/pipeline_engine.h"
 
@@ -12,10 +11,10 @@ namespace retrograd::views {
 namespace {
 
 /// Which call of its modules an op belongs to, and where outputs are, where the file still says so.
-Pt2Structure structureOf(const std::string& path) {
+Pt2Structure structureOf(const ModelFile& file) {
   try {
-    if (isSessionFile(path)) return {};
-    auto structure = readPt2Structure(path);
+    if (file.format != Format::model) return {};
+    auto structure = readPt2Structure(file.path);
     return structure ? std::move(*structure) : Pt2Structure();
   } catch (const Error&) {
     return {};  // gone or rewritten since it was opened: calls follow from the order of ops
@@ -62,7 +61,7 @@ std::shared_ptr<const CutBench> makeCutBench(std::shared_ptr<const OpenDocument>
     engine->completeTypes(bench->model, analysis);
   }
   bench->points = PointNames(*bench->model.document, bench->model.computation);
-  auto structure = structureOf(document->request.path);
+  auto structure = structureOf(document->analysis->file);
   bench->calls = std::move(structure.moduleCalls);
   auto computation = bench->model.computation;
   nameOutputs(computation, structure.outputPaths);

@@ -9,10 +9,9 @@
 #include "app/cli/check/checks.h"
 #include "app/cli/parsing/input.h"
 #include "core/formats/folder/folder.h"
-#include "core/formats/jobs/job_log.h"
-#include "core/formats/recording/recording.h"
 #include "core/formats/repro/repro_inputs.h"
 #include "core/torch/execution/device.h"
+#include "core/torch/reading/formats.h"
 #include "core/torch/tracing/thread_scope.h"
 
 namespace retrograd::cli {
@@ -42,7 +41,7 @@ int checkEach(const Checks& checks, const Progress& progress) {
   setThreads(checks.run.threads);
   for (const auto& file : checks.files) {
     requireFile(inputFile(file));
-    if (isRecording(file)) badUse("is a recording: check each of these alone", file);
+    if (isOf(Format::recording, file)) badUse("is a recording: check each of these alone", file);
   }
   std::vector<Report> reports;
   for (const auto& file : checks.files) {
@@ -71,12 +70,9 @@ Run setUpCheck(Parser parser) {
              "of a recorded step: a recording that is right; a cut of the gradient that it lacks is a fault");
   return [checks, recording](const Progress& progress) {
     checks->requireFileOrSuite("check");
-    if (checks->suite.empty() && checks->files.size() == 1 && jobs::isJobLog(checks->files.front())) {
-      setThreads(checks->run.threads);
-      return checkLog(checks->files.front(), checks->check.data, checks->check.reference, readFill(checks->fill),
-                      checks->check.seed.value_or(0), checks->format, progress);
-    }
-    if (checks->suite.empty() && checks->files.size() == 1 && isRecording(checks->files.front())) {
+    const bool isOne = checks->suite.empty() && checks->files.size() == 1;
+    const auto format = isOne ? formatOf(inputFile(checks->files.front())).format : Format::model;
+    if (format == Format::recording) {
       if (!checks->check.reference.empty())
         badUse("is a recording: it is compared with its own hashes, not with a reference", checks->files.front());
       recording->format = checks->format;
@@ -84,6 +80,11 @@ Run setUpCheck(Parser parser) {
     }
     if (recording->strict || !recording->against.empty())
       badUse("--strict and --against are for one recording (retrograd.record in Python makes it)", "check");
+    if (format == Format::job) {
+      setThreads(checks->run.threads);
+      return checkLog(checks->files.front(), checks->check.data, checks->check.reference, readFill(checks->fill),
+                      checks->check.seed.value_or(0), checks->format, progress);
+    }
     return checks->suite.empty() ? checkEach(*checks, progress) : checkAll(*checks, progress);
   };
 }

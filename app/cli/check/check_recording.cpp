@@ -9,6 +9,7 @@
 #include "app/cli/parsing/options.h"
 #include "app/cli/parsing/report.h"
 #include "core/formats/recording/recording.h"
+#include "core/torch/reading/formats.h"
 #include "core/torch/steps/step_report.h"
 #include "core/trace/print/json.h"
 
@@ -59,7 +60,7 @@ Json detailsOf(const JudgedStep& judged) {
 int checkRecording(const std::string& path, const RecordingChecks& checks, const Progress& progress) {
   std::optional<JudgedStep> good;
   if (!checks.against.empty()) {
-    if (!isRecording(checks.against))
+    if (!isOf(Format::recording, checks.against))
       badUse("is not a recording; --against needs one whose step is right", checks.against);
     good = runStep(open(checks.against, {}, progress), progress);
   }

@@ -6,8 +6,8 @@
 #include "app/cli/parsing/command.h"
 #include "app/cli/parsing/options.h"
 #include "app/cli/parsing/output.h"
-#include "core/formats/kinds/file_kind.h"
 #include "core/notes/note_file.h"
+#include "core/torch/reading/formats.h"
 #include "core/torch/reading/session_file.h"
 #include "core/trace/print/json.h"
 
@@ -27,7 +27,7 @@ std::string placeFor(const SaveArguments& arguments) {
   if (!arguments.out.empty()) return arguments.out;
   fs::path model = arguments.file;
   if (!fs::is_directory(model))
-    return isSessionFile(arguments.file) ? arguments.file : model.replace_extension(".retrograd").string();
+    return isOf(Format::session, arguments.file) ? arguments.file : model.replace_extension(".retrograd").string();
   // "run.1/" is saved as "run.1.retrograd": a folder's name has no extension.
   model = model.lexically_normal();
   if (!model.has_filename()) model = model.parent_path();

@@ -12,6 +12,7 @@
 #include "core/formats/folder/folder.h"
 #include "core/formats/fx/fx_reader.h"
 #include "core/formats/jobs/job_log.h"
+#include "core/torch/reading/formats.h"
 
 namespace retrograd::cli {
 namespace {
@@ -254,8 +255,7 @@ int listFolders(const std::vector<RecordedFolder>& folders, const GraphsOptions&
 
 int runGraphs(const GraphsOptions& options, const Progress& progress) {
   if (const auto folders = recordedFolders(options.path); !folders.empty()) return listFolders(folders, options);
-  std::error_code error;
-  if (std::filesystem::is_directory(options.path, error) && !jobs::isJobLog(options.path))
+  if (std::error_code error; std::filesystem::is_directory(options.path, error) && !isOf(Format::job, options.path))
     if (const auto below = jobsBelow(options.path); !below.empty())
       badUse("is a folder without a log of torch.compile" + below, options.path);
   const auto log = jobs::openJobLog(options.path, progress);

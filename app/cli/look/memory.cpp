@@ -8,8 +8,8 @@
 #include "app/cli/parsing/options.h"
 #include "app/cli/parsing/terminal.h"
 #include "core/base/number_text.h"
-#include "core/formats/jobs/job_log.h"
 #include "core/questions/memory_join/job_step.h"
+#include "core/torch/reading/formats.h"
 #include "core/torch/tracing/op_table.h"
 
 namespace retrograd::cli {
@@ -43,7 +43,7 @@ MemoryGrouping groupingOf(const std::string& by) {
 /// What a step of the program allocates: as a job's own graphs say, or a model that is derived as for the GPU whose
 /// history it is.
 TracedStep traceOf(const std::string& path, const Progress& progress) {
-  if (jobs::isJobLog(path)) return jobStep(path, lookupSymbol, progress);
+  if (isOf(Format::job, path)) return jobStep(path, lookupSymbol, progress);
   InputOptions input;
   input.device = Device{Device::Type::cuda, 0};
   const auto analysis = open(path, input, progress);

@@ -8,7 +8,7 @@
 #include "app/cli/look/trace_recording.h"
 #include "app/cli/parsing/command.h"
 #include "app/cli/parsing/options.h"
-#include "core/formats/jobs/job_log.h"
+#include "core/torch/reading/formats.h"
 #include "core/trace/filter/filter.h"
 #include "core/trace/print/json.h"
 #include "core/trace/print/printer.h"
@@ -101,12 +101,13 @@ std::vector<char> passing(const Analysis& analysis, const TraceOptions& options)
 }
 
 int runTrace(const TraceOptions& options, const Progress& progress) {
-  if (!options.phase.empty() && !isRecording(options.file))
+  const auto format = formatOf(inputFile(options.file)).format;
+  if (!options.phase.empty() && format != Format::recording)
     badUse("--phase is for a recording, a folder that retrograd.record wrote", options.file);
   if (!options.phase.empty() && (options.format != "text" || options.show != "all"))
     badUse("--phase is for the text of all phases: leave out --format json and --show", options.file);
   if (!options.filter.empty()) Filter::parse(options.filter);  // what is wrong with it is said before the file is read
-  if (jobs::isJobLog(options.file)) {
+  if (format == Format::job) {
     if (!options.filter.empty())
       badUse("--filter is for models, not for the graphs of a log of torch.compile", options.file);
     if (options.numbers) badUse("--numbers is for models, not for the graphs of a log of torch.compile", options.file);

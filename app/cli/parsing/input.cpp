@@ -13,8 +13,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/formats/jobs/job_log.h"
-#include "core/formats/repro/repro_inputs.h"
+#include "core/torch/reading/formats.h"
 
 namespace retrograd::cli {
 namespace {
@@ -72,9 +71,9 @@ std::string jobsBelow(const std::string& path) {
     std::error_code error;
     if (!entry->is_directory(error) || error) continue;
     const auto folder = entry->path().string();
-    const bool isLog = jobs::isJobLog(folder);
-    if (!isLog && !isReproFolder(folder)) continue;
-    (isLog ? found : scripts).push_back(folder);
+    const auto format = formatOf(folder).format;
+    if (format != Format::job && format != Format::repro) continue;
+    (format == Format::job ? found : scripts).push_back(folder);
     entry.disable_recursion_pending();
   }
   std::sort(found.begin(), found.end());

@@ -14,14 +14,11 @@
 #include "core/base/near_names.h"
 #include "core/base/number_text.h"
 #include "core/derivation/precision.h"
-#include "core/formats/jobs/job_log.h"
-#include "core/formats/kinds/file_kind.h"
-#include "core/formats/recording/recording.h"
-#include "core/formats/repro/repro_inputs.h"
 #include "core/formats/safetensors/safetensors.h"
 #include "core/torch/execution/device.h"
 #include "core/torch/execution/memory_budget.h"
 #include "core/torch/opening/open_model.h"
+#include "core/torch/reading/formats.h"
 #include "core/torch/tracing/thread_scope.h"
 #include "core/trace/relocate.h"
 
@@ -240,9 +237,7 @@ std::string fileMeant(const std::filesystem::path& path) {
 void requireFile(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) badUse("there is no such file" + fileMeant(path), path);
-  requireOneRank(path);
-  if (std::filesystem::is_directory(path, ignored) && !isReproFolder(path) && !isRecordedFolder(path) &&
-      !isRecording(path) && !jobs::isJobLog(path))
+  if (std::filesystem::is_directory(path, ignored) && isOf(Format::model, path))
     badUse(
         "is a folder, not a file, and holds no job's log, repro script, captured step or recording; a folder "
         "of models is "

@@ -1,13 +1,14 @@
 #include "core/torch/checking/bench.h"
-#include "core/formats/recording/recording.h"
 
 #include <fmt/format.h>
 
 #include <memory>
 
 #include "app/cli/parsing/command.h"
+#include "app/cli/parsing/input.h"
 #include "app/cli/parsing/options.h"
 #include "core/layout/layout_report.h"
+#include "core/torch/reading/formats.h"
 #include "core/trace/print/json.h"
 
 namespace retrograd::cli {
@@ -88,7 +89,7 @@ Run setUpBench(Parser parser) {
   arguments->input.addTo(parser);
   return [arguments](const Progress& progress) {
     if (arguments->layout) return runLayout(*arguments, progress);
-    if (isRecording(arguments->file))
+    if (!formatOf(inputFile(arguments->file)).isDerived)
       badUse("is a recording: nothing is derived of it; `retrograd run` times its ops", arguments->file);
     requireToRun(arguments->input.device);
     if (arguments->curve) return runCurve(*arguments, progress);

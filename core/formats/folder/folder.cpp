@@ -28,6 +28,18 @@ fs::path withoutSlash(const std::string& path) {
   return given.has_filename() ? given : given.parent_path();
 }
 
+/// The folder with the manifest: `path`, or the one around it. None for a recording (formats/recording), which has a
+/// manifest of its own, and for what is in it.
+std::optional<fs::path> folderWithManifest(const std::string& path) {
+  std::error_code ignored;
+  const auto given = withoutSlash(path);
+  if (!fs::is_directory(given, ignored)) return std::nullopt;
+  const auto around = given.has_parent_path() ? given.parent_path() : fs::path(".");
+  const auto& folder = hasManifest(given) ? given : around;
+  if (!hasManifest(folder) || fs::exists(folder / "ops.jsonl", ignored)) return std::nullopt;
+  return folder;
+}
+
 std::vector<std::string> textsAt(const Json& json, std::string_view key) {
   std::vector<std::string> texts;
   for (const auto& item : json.itemsAt(key)) texts.emplace_back(item.text());
@@ -106,11 +118,7 @@ RecordedFolder folderOf(const Json& json, const std::string& path) {
 
 }  // namespace
 
-bool isRecordedFolder(const std::string& path) {
-  std::error_code ignored;
-  const auto folder = withoutSlash(path);
-  return fs::is_directory(folder, ignored) && (hasManifest(folder) || hasManifest(folder.parent_path()));
-}
+bool isRecordedFolder(const std::string& path) { return folderWithManifest(path).has_value(); }
 
 RecordedFolder readRecordedFolder(std::string_view text, const std::string& path) {
   return folderOf(JsonTree(text).root(), path);
@@ -134,20 +142,16 @@ std::vector<std::string> recordedFoldersIn(const std::string& path) {
 }
 
 std::optional<FolderChoice> chooseGraph(const std::string& path) {
-  std::error_code ignored;
+  const auto whole = folderWithManifest(path);
+  if (!whole) return std::nullopt;
   const auto given = withoutSlash(path);
-  if (!fs::is_directory(given, ignored)) return std::nullopt;
-  const bool isWhole = hasManifest(given);
-  const auto parent = given.parent_path().empty() ? fs::path(".") : given.parent_path();
-  if (!isWhole && !hasManifest(parent)) return std::nullopt;
-  if (fs::exists((isWhole ? given : parent) / "ops.jsonl", ignored))
-    return std::nullopt;  // a recording (formats/recording)
-  const auto folder = readRecordedFolder((isWhole ? given : parent).string());
+  const bool isWhole = *whole == given;
+  const auto folder = readRecordedFolder(whole->string());
   const auto name = isWhole ? folder.openGraph : given.filename().string();
   auto found = std::find_if(folder.graphs.begin(), folder.graphs.end(),
                             [&](const FolderGraph& graph) { return graph.name == name; });
   if (found == folder.graphs.end() && isWhole) found = folder.graphs.begin();
-  if (found == folder.graphs.end() && fs::exists(given / "recorded" / "ops.jsonl", ignored))
+  if (std::error_code ignored; found == folder.graphs.end() && fs::exists(given / "recorded" / "ops.jsonl", ignored))
     badUse("has no graph; open its recording, " + (given / "recorded").string(), path);
   if (found == folder.graphs.end())
     badInput(folder.graphs.empty() ? "no graph was saved in this folder: see \"cannot_replay\" in its retrograd.json"

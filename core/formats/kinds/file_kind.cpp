@@ -72,11 +72,13 @@ std::string describeForeignFile(const ByteRegion& bytes) {
     return make("This is a program or shared library, not a model.");
   if (text.starts_with("\x89HDF\r\n\x1a\n"))
     return make("This is an HDF5 file (Keras, perhaps), not a PyTorch program.");
-  if (text.starts_with("\x1f\x8b")) return make("This is a gzip file; if a model is inside, unpack it first.");
+  if (text.starts_with("\x1f\x8b") || text.starts_with("\xfd"
+                                                       "7zXZ"))
+    return make("This is a packed file: `retrograd memory` reads a snapshot of CUDA's memory; unpack a model first.");
   if (isPickle(bytes))
     return make(
-        "This is a Python pickle, as torch.save wrote before PyTorch 1.6; it holds no graph and is never executed "
-        "here.");
+        "This is a Python pickle: `retrograd memory` reads it if it is a snapshot of CUDA's memory. Of torch.save it "
+        "holds no graph, and is never executed here.");
   if (isOnnx(bytes)) return make("This looks like an ONNX model; an exported PyTorch program is needed.");
   if (text.starts_with("PK"))
     return make("This begins like a zip archive but is cut off or damaged; copy or download it again.");

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "core/formats/model/format.h"
 #include "core/formats/zip/file_identity.h"
 #include "core/trace/tensor_data.h"
 #include "core/trace/trace.h"
@@ -15,6 +16,7 @@ struct TextTraces;
 /// What was read from a file, or traced from a program: the computation with its weights, nothing derived yet.
 struct ModelFile {
   std::string path;
+  Format format = Format::model;
   FileIdentity identity;     ///< of that file when it was read
   double seconds = 0;        ///< it took to read
   std::string torchVersion;  ///< that wrote the file, as the file says
@@ -35,7 +37,6 @@ struct ModelFile {
 
   std::shared_ptr<const StepRecording> recording;  ///< of a recorded step (formats/recording); null for any other file
 
-  bool ofJob = false;   ///< read from a log of torch.compile: one of the graphs of a compile
   bool isPart = false;  ///< of a model: what weights and batch hold beyond it is not an error
 
   /// True where the computation was made by running a program (TorchScript, a live module) on `sampleInputs`: its

@@ -192,11 +192,6 @@ bool isRecording(const std::string& path) {
   return fs::is_directory(path, ignored) && fs::is_regular_file(fs::path(path) / streamName, ignored);
 }
 
-void requireOneRank(const std::string& path) {
-  if (const auto first = (fs::path(path) / "rank0").string(); isRecording(first))
-    badUse("holds a recording of each rank: name one of them, such as " + first, path);
-}
-
 ModelFile readRecordingText(std::string_view stream, StepRecording recording, const SymbolLookup& lookup,
                             const Progress& progress) {
   ModelFile file;

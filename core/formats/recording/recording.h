@@ -135,8 +135,6 @@ std::string recordedLine(const Document& document, SourceStackId source);
 
 /// Whether `path` is a folder that `retrograd.record` wrote.
 bool isRecording(const std::string& path);
-/// Throws Error(badUse) for a folder with a recording of each rank: one is opened by itself.
-void requireOneRank(const std::string& path);
 
 /// Reads a recording (docs/recording-format.md) as a computation: its ops in the order in which they ran. A stream that
 /// breaks off is read up to there, and `damage` says so. Nothing that the folder names is run: an op that `lookup` does

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "core/base/number_text.h"
-#include "core/formats/kinds/file_kind.h"
 #include "core/questions/lost_backward.h"
 #include "core/questions/parting.h"
 #include "core/torch/analysis/analyse.h"
@@ -24,6 +23,7 @@
 #include "core/torch/judging/named_results.h"
 #include "core/torch/judging/other_device.h"
 #include "core/torch/packs/libtorch/mathematical_forms.h"
+#include "core/torch/reading/formats.h"
 #include "core/torch/reading/read_model.h"
 #include "core/torch/reading/session_file.h"
 #include "core/torch/session/fault_watch.h"
@@ -138,7 +138,7 @@ struct ModelCheck::Impl {
   void prepare() {
     if (options_.device) requireDevice(*options_.device);
     if (options_.device && options_.device->type == Device::Type::cuda) fullPrecision_.emplace();
-    if (isSessionFile(path_)) stored_ = loadSession(path_, progress_, options_.rules);
+    if (isOf(Format::session, path_)) stored_ = loadSession(path_, progress_, options_.rules);
     auto file = stored_ ? stored_->file : read();
     if (reference_) placeLoss(*reference_, file);
     if (const auto unusable = errorsOf(file.problems); !unusable.empty()) return skip(basis_, unusable);

@@ -6,20 +6,15 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/formats/kinds/file_kind.h"
 #include "core/torch/execution/device.h"
 #include "core/torch/judging/other_device.h"
+#include "core/torch/reading/formats.h"
 #include "core/torch/reading/read_model.h"
 #include "core/torch/reading/session_file.h"
 #include "core/torch/stages/open_pipeline.h"
 
 namespace retrograd {
 namespace {
-
-bool isSession(const std::string& path) {
-  std::error_code ignored;
-  return !std::filesystem::is_directory(path, ignored) && isSessionFile(path);
-}
 
 std::shared_ptr<const Analysis> openSession(const OpenRequest& request, const Progress& progress) {
   auto stored = loadSession(request.path, progress, request.rules);
@@ -38,7 +33,7 @@ std::shared_ptr<const Analysis> openSession(const OpenRequest& request, const Pr
 /// `notes`: what is to be said of the file besides what reading it finds.
 std::shared_ptr<const Analysis> openFile(const OpenRequest& request, std::vector<Problem> notes,
                                          const Progress& progress, const OnRead& onRead) {
-  if (isSession(request.path) && !request.drawn) return openSession(request, progress);
+  if (!request.drawn && isOf(Format::session, request.path)) return openSession(request, progress);
   const auto given = request.given();
   auto file = readModel(request.path, request.forReading(given), progress);
   if (onRead) onRead(file);
@@ -82,7 +77,7 @@ std::vector<Problem> notesOf(const FolderChoice& choice, const std::string& path
 }
 
 std::shared_ptr<const Analysis> openModel(const OpenRequest& request, const Progress& progress, const OnRead& onRead) {
-  if (const auto choice = chooseGraph(request.path)) return openRecorded(request, *choice, progress, onRead);
+  if (isOf(Format::captured, request.path)) return openRecorded(request, *chooseGraph(request.path), progress, onRead);
   return openFile(request, {}, progress, onRead);
 }
 

@@ -4,11 +4,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 
 #include "core/base/byte_size.h"
 #include "core/formats/files/reading_limit.h"
-#include "core/formats/jobs/job_log.h"
 #include "core/formats/recording/recording.h"
 #include "core/page/html.h"
 #include "core/questions/memory_join/recorded_memory.h"
@@ -16,6 +14,7 @@
 #include "core/torch/checking/check.h"
 #include "core/torch/opening/open_model.h"
 #include "core/torch/opinion/second_opinion.h"
+#include "core/torch/reading/formats.h"
 #include "core/torch/session/record_run.h"
 #include "core/torch/steps/step_report.h"
 
@@ -30,15 +29,6 @@ std::string fileName(const std::string& path) {
   auto name = fs::path(path).lexically_normal();
   if (!name.has_filename()) name = name.parent_path();
   return name.filename().string();
-}
-
-/// A pickle, as it is or compressed: what torch.cuda.memory._dump_snapshot writes.
-bool mayBeSnapshot(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  char first[2]{};
-  if (!file.read(first, sizeof first)) return false;
-  const std::string_view begin(first, sizeof first);
-  return begin[0] == '\x80' || begin == "\x1f\x8b" || begin == "\xfd\x37";
 }
 
 PageTable tableOf(const std::string& title, const std::vector<MemoryGroup>& groups, std::uint64_t whole) {
@@ -130,7 +120,7 @@ class Gathering {
     const auto& analysis = *gathered_.analysis;
     auto& page = gathered_.page;
     page.title = fileName(request_.path);
-    page.kind = kindOf(analysis.file);
+    page.kind = name(analysis.file.format);
     page.analysis = &analysis;
     for (const auto& problem : analysis.problems)
       page.notes.push_back(problem.place.empty() ? problem.message : problem.place + ": " + problem.message);
@@ -200,7 +190,7 @@ class Gathering {
 
 std::shared_ptr<const MemorySnapshot> snapshotAt(const std::string& path, const Progress& progress) {
   requireReadable(path);
-  if (!mayBeSnapshot(path)) return nullptr;
+  if (!isOf(Format::pickle, path)) return nullptr;
   try {
     return openMemorySnapshot(path, progress);
   } catch (const Error& error) {
@@ -209,13 +199,11 @@ std::shared_ptr<const MemorySnapshot> snapshotAt(const std::string& path, const 
   }
 }
 
-std::string kindOf(const ModelFile& file) { return file.recording ? "recorded step" : file.ofJob ? "job" : "model"; }
-
 JudgedFile judgeOpened(const OpenRequest& request, const std::shared_ptr<const Analysis>& analysis,
                        const Progress& progress) {
   try {
     if (!analysis->file.recording)
-      return {analysis->file.ofJob ? judgeJob(request, progress) : judgeModel(request, progress), {}};
+      return {analysis->file.format == Format::job ? judgeJob(request, progress) : judgeModel(request, progress), {}};
     auto step = runStep(analysis, progress);
     return {reportOf(step), std::move(step.step.updates)};
   } catch (const Error& error) {

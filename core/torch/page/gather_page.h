@@ -24,9 +24,6 @@ GatheredPage gatherPage(const OpenRequest& request, bool run, bool strict, const
 /// The snapshot at this path; null where it is something else. Throws Error(cancelled), Error(io).
 std::shared_ptr<const MemorySnapshot> snapshotAt(const std::string& path, const Progress& progress = {});
 
-/// "recorded step", "job", "model"
-std::string kindOf(const ModelFile& file);
-
 /// What was judged, and what else its run showed.
 struct JudgedFile {
   Report report;

@@ -93,7 +93,7 @@ ModelFile readJobModel(const std::string& path, const GivenData& data, const Pro
   auto file = jobs::modelOf(listing, path);
   file.identity = identityOf(log.files.at(choice.attempt->file).bytes);
   file.torchVersion = choice.process->torchVersion;
-  file.ofJob = file.isPart = true;
+  file.isPart = true;
   for (const auto& note : listing.notes) file.problems.push_back({Problem::Severity::note, note, path, -1});
   for (const auto& warning : warningsOf(forward))
     file.problems.push_back({Problem::Severity::warning, warning, path, -1});

@@ -168,6 +168,7 @@ std::shared_ptr<const Analysis> loadSession(const std::string& path, const Progr
   }
   auto analysis = analysisOf(std::move(session), rules);
   analysis->sessionPath = path;
+  analysis->file.format = Format::session;
   analysis->times.read = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return analysis;
 }
@@ -239,6 +240,7 @@ std::shared_ptr<const Analysis> deriveAnew(const Analysis& stored, const Derivat
   bindWeights(file, options.data, progress);
   auto analysis = std::const_pointer_cast<Analysis>(analyse(std::move(file), options, progress));
   analysis->sessionPath = stored.sessionPath;
+  analysis->file.format = Format::session;
   analysis->marks = stored.marks;
   analysis->problems.push_back({Problem::Severity::note,
                                 "derived again with other inputs or options: the traces are not those that were saved",

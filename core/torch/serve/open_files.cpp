@@ -25,10 +25,10 @@ OpenFile& OpenFiles::open(const std::string& path, const Progress& progress) {
   if (auto snapshot = snapshotAt(path, progress)) {
     const auto device = firstDevice(*snapshot);
     file->memory = std::make_unique<const RecordedMemory>(recordedMemory(path, std::move(snapshot), device, progress));
-    file->kind = "memory snapshot";
+    file->kind = name(Format::pickle);
   } else {
     file->analysis = openModel(file->request, progress);
-    file->kind = kindOf(file->analysis->file);
+    file->kind = name(file->analysis->file.format);
   }
   last_ = files_.size();
   files_.push_back(std::move(file));

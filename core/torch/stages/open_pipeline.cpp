@@ -6,7 +6,6 @@
 #include "core/cut/as_read.h"
 #include "core/cut/balance.h"
 #include "core/cut/loss.h"
-#include "core/formats/kinds/file_kind.h"
 #include "core/formats/read/pt2_structure.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/inputs.h"
@@ -77,12 +76,13 @@ CutModel openCut(const std::string& path, const CutRequest& request, const Deriv
     throw error.at(path);
   }
   CutModel cut{.model = readModel(path, reading, progress)};
-  if (isSessionFile(path)) restoreStorages(cut.model);
+  const bool isSession = cut.model.format == Format::session;
+  if (isSession) restoreStorages(cut.model);
   const auto& document = *cut.model.document;
   const auto& computation = cut.model.computation;
   try {
     const bool asks = !request.at.empty() || !request.loss.empty();
-    const auto structure = asks && !isSessionFile(path) ? readPt2Structure(path) : std::nullopt;
+    const auto structure = asks && !isSession ? readPt2Structure(path) : std::nullopt;
     if (structure) nameOutputs(cut.model.computation, structure->outputPaths);
     cut.cuts = pointCuts(cut.model, request, structure ? structure->moduleCalls : ModuleCalls());
     if (isUntyped(cut.model)) {  // nothing can be said of its values before it ran

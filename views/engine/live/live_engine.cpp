@@ -187,7 +187,7 @@ class LiveEngine : public Engine {
   }
 
   TracedStep gpuStep(const Analysis& analysis, const OpenRequest& request, const Progress& progress) override {
-    if (analysis.file.ofJob) {
+    if (analysis.file.format == Format::job) {
       auto step = jobStep(request.path, lookupSymbol, progress, request.data.compile, request.data.rank);
       showJobMakersIn(step, analysis);
       return step;
