@@ -153,7 +153,7 @@ ValueId StreamReader::define(std::int64_t number) {
   if (row.storage < 0) return row.current = makeValue(row.meta, {});
   auto& memory = storage(row.storage);
   // What autograd makes on its way back, such as the transpose of a transposed weight, is not what the loop reads next.
-  const bool keepsMeaning = isAside_ && row.current && document_.value(row.current).version == writesTo(memory.id);
+  const bool keepsMeaning = isAside_ && row.current && std::ranges::find(written_, memory.id) == written_.end();
   const auto made = makeValue(row.meta, memory.id);
   if (!keepsMeaning) row.current = made;
   if (!memory.base) {

@@ -168,7 +168,10 @@ void StreamReader::noteWrites(const Op& op, const Call& call) {
   for (const auto position : writtenArguments(document_.symbol(op.symbol), call.pattern.arguments))
     if (position < call.pattern.arguments.size())
       forEachOperand(call.pattern.arguments[position], [&](std::size_t hole) {
-        if (const auto memory = document_.value(call.operands[hole]).storage) ++writesTo(memory);
+        if (const auto memory = document_.value(call.operands[hole]).storage) {
+          ++writesTo(memory);
+          written_.push_back(memory);
+        }
       });
 }
 
@@ -263,6 +266,7 @@ void StreamReader::readOp(const Json& record) {
   recorded.number = number;
   describe(record, bound, recorded);
   Call call;
+  written_.clear();
   const Op* op = &opOf(name, !recorded.opaque);
   bool runs = !recorded.opaque && readArguments(record, *op, call);
   const Json& out = record.at("out");

@@ -123,8 +123,9 @@ class StreamReader {
   SourceStackId here_;
   bool gradMode_ = true, begun_ = false, ended_ = false;
   bool backwardBegan_ = false, awaitsLoss_ = false;
-  bool isAside_ = false;  ///< the op is a backward's, and has no node of its own
-  StepOp current_;        ///< phase, step and backward of the ops that follow
+  std::vector<StorageId> written_;  ///< by the op that is read
+  bool isAside_ = false;            ///< the op is a backward's, and has no node of its own
+  StepOp current_;                  ///< phase, step and backward of the ops that follow
 };
 
 }  // namespace retrograd::recording

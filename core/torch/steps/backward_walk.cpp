@@ -283,12 +283,6 @@ void BackwardWalk::visit(std::size_t position) {
       any |= !parts[o].empty();
       markSaved(position, outputs[o], parts[o]);
     }
-  if (!tensors) {
-    for (const auto& one : parts)
-      if (std::ranges::any_of(one, [](const Part& part) { return !part.cut; }))
-        opinion_.notCompared.push_back({op, {}, "what it read and made was not kept"});
-    return;
-  }
   if (!any || (position >= span_.begin && !isNode(position) && recording_.op(op).phase != Phase::recompute)) return;
   const bool isView = document_.boundSymbol(op).effects & effect::view;
   if (isView && !linked_.contains(op.index) && (isNode(position) || recording_.op(op).phase == Phase::backward))
@@ -299,6 +293,12 @@ void BackwardWalk::visit(std::size_t position) {
     }
   const auto& symbol = document_.symbol(op).name;
   if (!isNode(position) && symbol == "aten.detach.default" && !functionOf(op)) return pass(position, parts[0]);
+  if (!tensors) {
+    for (const auto& one : parts)
+      if (std::ranges::any_of(one, [](const Part& part) { return !part.cut; }))
+        opinion_.notCompared.push_back({op, {}, "what it read and made was not kept"});
+    return;
+  }
   std::vector<Candidate> candidates;
   if (isNode(position)) candidates = readBy(position);
   std::vector<at::Tensor> cotangents(outputs.size());

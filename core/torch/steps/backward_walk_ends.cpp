@@ -59,11 +59,7 @@ void BackwardWalk::markSaved(std::size_t position, ValueId value, Parts& parts) 
 
 /// The op that begins the call of a custom Function which this one is within.
 BoundSymbolId BackwardWalk::functionStart(std::size_t position) const {
-  const auto function = functionOf(ops_[position]);
-  auto start = position;
-  while (start > 0 && !recording_.op(ops_[start]).hasNode && recording_.op(ops_[start - 1]).function == function)
-    --start;
-  return ops_[start];
+  return ops_[functionBegin(recording_, ops_, position)];
 }
 
 GradientCut::Kind BackwardWalk::kindOf(BoundSymbolId cut) const {

@@ -173,6 +173,8 @@ std::optional<OpDerivatives::Gradients> OpDerivatives::derive(BoundSymbolId op, 
     refusal_ = error.what();
   } catch (const c10::Error& error) {
     refusal_ = error.what_without_backtrace();
+  } catch (const std::exception& error) {  // of a library that a kernel calls, as oneDNN
+    refusal_ = error.what();
   }
   return std::nullopt;
 }

@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <ranges>
 #include <set>
+#include <span>
 #include <unordered_set>
+#include <utility>
 
 #include "core/formats/recording/recording.h"
 #include "core/questions/intended_infinities.h"
@@ -18,19 +22,35 @@
 namespace retrograd {
 namespace {
 
-/// Whether two tensors are the same but for rounding: kernels may differ where autograd looks on.
-bool sameNumbers(const at::Tensor& a, const at::Tensor& b) {
+/// How far two tensors may be apart.
+enum class Apart : std::uint8_t {
+  rounding,  ///< of one kernel or another: these may differ where autograd looks on
+  manyOps,   ///< one op and many that compute the same, as a layer of oneDNN and its steps
+};
+
+bool sameNumbers(const at::Tensor& a, const at::Tensor& b, Apart apart = Apart::rounding) {
   if (!a.defined() || !b.defined() || a.sizes() != b.sizes() || a.scalar_type() != b.scalar_type()) return false;
   if (a.layout() != at::kStrided || b.layout() != at::kStrided) return a.layout() == b.layout();
   if (recordedHashOf(a) == recordedHashOf(b)) return true;
   if (!a.is_floating_point() && !a.is_complex()) return false;
   constexpr double roundings = 16;
   const auto found = difference(copyOut(b), copyOut(a));
-  return found.failure.empty() && found.deviation <= roundings * roundingFloor(toDType(a.scalar_type()), found.scale,
-                                                                               static_cast<double>(a.numel()));
+  const auto floor =
+      roundingFloor(toDType(a.scalar_type()), found.scale, static_cast<double>(std::max<std::int64_t>(a.numel(), 1)));
+  if (!found.failure.empty()) return false;
+  if (apart == Apart::rounding) return found.deviation <= roundings * floor;
+  return found.deviation <= std::sqrt(floor * found.scale);
 }
 
 }  // namespace
+
+std::size_t functionBegin(const StepRecording& recording, const std::vector<BoundSymbolId>& ops, std::size_t position) {
+  const auto function = recording.op(ops[position]).function;
+  if (!function) return position;
+  while (position > 0 && !recording.op(ops[position]).hasNode && recording.op(ops[position - 1]).function == function)
+    --position;
+  return position;
+}
 
 RecomputedOps::RecomputedOps(const Analysis& analysis, const StepValues& values, const BackwardSpan& span)
     : document_(*analysis.document),
@@ -98,10 +118,23 @@ bool RecomputedOps::isAlias(const Block& block, std::size_t position) const {
   return !recording_.has(producer) || !std::ranges::binary_search(block, static_cast<std::size_t>(producer.index));
 }
 
+/// Whether the op at a place of a block is another call of an op that the block has repeated: the block goes on to ops
+/// that it had not come to. (Of two views of one copy, which autocast made for both, the forward had a copy for each.)
+/// A checkpoint within, which is recomputed again, ends its block.
+bool RecomputedOps::isAnotherCall(const Block& block, std::size_t place) const {
+  const auto repeatedBy = [&](std::size_t i) { return document_.boundSymbol(ops_[i]).origin.op; };
+  const auto before = std::span(block).first(place), after = std::span(block).subspan(place + 1);
+  if (std::ranges::find(before, repeatedBy(block[place]), repeatedBy) == before.end()) return false;
+  const auto furthest = std::ranges::max(before | std::views::transform(repeatedBy));
+  return std::ranges::any_of(after, [&](std::size_t i) {
+    return repeatedBy(i) > furthest && static_cast<std::size_t>(repeatedBy(i).index) < block.front();
+  });
+}
+
 void RecomputedOps::pair(const Block& block) {
   for (std::size_t place = 0; place < block.size(); ++place) {
     const auto from = document_.boundSymbol(ops_[block[place]]).origin.op;
-    if (recording_.has(from) && static_cast<std::size_t>(from.index) < block[place])
+    if (recording_.has(from) && static_cast<std::size_t>(from.index) < block[place] && !isAnotherCall(block, place))
       join(static_cast<std::size_t>(from.index), block[place]);
     else if (isAlias(block, block[place])) {
       aliases_.insert(block[place]);
@@ -112,16 +145,20 @@ void RecomputedOps::pair(const Block& block) {
     if (!forwardOf_.contains(block[place]) && !aliases_.contains(block[place])) pairByValues(block, place);
 }
 
-/// Whether the ops that the block repeats have nodes: the checkpoint is not a reentrant one.
+/// Whether the ops that the block repeats have nodes: the checkpoint is not a reentrant one. The first of them seems to
+/// have one, as of keepsPlace(); the copies of weights that autocast keeps have.
 bool RecomputedOps::autogradSaw(const Block& block) const {
+  bool isFirst = true;
   return std::ranges::any_of(block, [&](std::size_t i) {
     const auto found = forwardOf_.find(i);
-    return i != block.front() && found != forwardOf_.end() && recording_.op(ops_[found->second]).hasNode;
+    return found != forwardOf_.end() && !std::exchange(isFirst, false) && recording_.op(ops_[found->second]).hasNode &&
+           document_.symbol(ops_[i]).name != "aten._to_copy.default";
   });
 }
 
-/// Where autograd looks on, other ops may run (`matmul` folds, an encoder layer leaves its fast path): one that gives
-/// the same numbers as an op between its neighbours' forward ops is the same op.
+/// Where autograd looks on, other ops may run (`matmul` folds, an encoder layer leaves its fast path, a layer of oneDNN
+/// its own op): one that gives the same numbers as an op between its neighbours' forward ops is the same op, and so is
+/// the last one, which gives the result of the region, where it is another call of the same op.
 void RecomputedOps::pairByValues(const Block& block, std::size_t place) {
   const auto* again = values_.at(block[place]);
   const auto& recorded = recording_.op(ops_[block[place]]);
@@ -138,22 +175,36 @@ void RecomputedOps::pairByValues(const Block& block, std::size_t place) {
       break;
     }
   const bool isSeen = autogradSaw(block);
+  const bool isLast = std::ranges::none_of(std::span(block).subspan(place + 1),
+                                           [&](std::size_t i) { return recording_.op(ops_[i]).hasNode; });
   for (auto i = first; i < last; ++i) {
     const auto* made = values_.at(i);
     const bool isInGraph = recording_.op(ops_[i]).hasNode && (isSeen || linked_.contains(i));
     if (isInGraph != isSeen || recomputedAt_.contains(i) || !made || made->outputs.empty()) continue;
-    if (!sameNumbers(made->outputs[0], again->outputs[0])) continue;
+    const bool isResult = isLast && document_.symbol(ops_[i]).name == document_.symbol(ops_[block[place]]).name;
+    if (!sameNumbers(made->outputs[0], again->outputs[0], isResult ? Apart::manyOps : Apart::rounding)) continue;
     if (!isSeen) otherOp_.insert(i);
     return join(i, block[place]);
   }
 }
 
+/// Whether the graph has the op itself, not one that repeats it. The first op of a region seems seen: the node of the
+/// checkpoint was made before it. One node may be that of a copy which autograd made before the op; and the ops of a
+/// custom Function have one node, which its first op has.
+bool RecomputedOps::keepsPlace(std::size_t forward) const {
+  const auto first = functionBegin(recording_, ops_, forward);
+  const auto found = recomputedAt_.find(first);
+  const auto again = found == recomputedAt_.end() ? std::vector<std::size_t>() : found->second;
+  const auto hasNode = [&](std::size_t position) { return recording_.op(ops_[position]).hasNode; };
+  if (otherOp_.contains(first) || std::ranges::any_of(again, [&](auto i) { return linked_.contains(i); })) return false;
+  return hasNode(first) || linked_.contains(first) || std::ranges::none_of(again, hasNode);
+}
+
 /// Of the ops that repeat one which autograd did not see, the first that it saw is in its place; where it saw none, the
-/// last. The first op of a region seems seen: the node of the checkpoint was made before it.
+/// last.
 void RecomputedOps::takePlaces() {
   for (const auto& [forward, recomputed] : recomputedAt_) {
-    const bool isGraph = std::ranges::any_of(recomputed, [&](std::size_t i) { return linked_.contains(i); });
-    if (recording_.op(ops_[forward]).hasNode && !isGraph && !otherOp_.contains(forward)) continue;
+    if (keepsPlace(forward)) continue;
     const auto seen = std::ranges::find_if(recomputed, [&](std::size_t i) { return recording_.op(ops_[i]).hasNode; });
     inPlace_.emplace(seen == recomputed.end() ? recomputed.back() : *seen, forward);
   }
@@ -186,7 +237,9 @@ bool RecomputedOps::isOtherThan(std::size_t forward, std::size_t recomputed) con
   const auto *first = values_.at(forward), *again = values_.at(recomputed);
   if (!first || !again || leavesUninitialised(document_, ops_[recomputed])) return false;
   for (std::size_t o = 0; o < first->outputs.size() && o < again->outputs.size(); ++o)
-    if (first->outputs[o].defined() && !sameNumbers(first->outputs[o], again->outputs[o])) return true;
+    if (first->outputs[o].defined() && !sameNumbers(first->outputs[o], again->outputs[o],
+                                                    otherOp_.contains(forward) ? Apart::manyOps : Apart::rounding))
+      return true;
   return false;
 }
 

@@ -9,6 +9,9 @@
 
 namespace retrograd {
 
+/// The op that begins the call of a custom Function which the op is within; any other is its own.
+std::size_t functionBegin(const StepRecording& recording, const std::vector<BoundSymbolId>& ops, std::size_t position);
+
 /// What a backward recomputed of its forward (checkpoints), paired with it op by op.
 ///
 /// A reentrant checkpoint runs its forward without autograd, and the graph that the backward goes through is that of
@@ -52,12 +55,14 @@ class RecomputedOps {
   void pair(const Block& block);
   void pairByValues(const Block& block, std::size_t place);
   void join(std::size_t forward, std::size_t recomputed);
+  bool keepsPlace(std::size_t forward) const;
   void takePlaces();
   void putInOrder(const std::vector<Block>& blocks);
   void findOthers(const std::vector<Block>& blocks);
   bool isOtherThan(std::size_t forward, std::size_t recomputed) const;
   std::optional<Other> explain(std::size_t forward, std::size_t recomputed) const;
   std::optional<Other> atTheEnd(const Block& block, std::size_t place) const;
+  bool isAnotherCall(const Block& block, std::size_t place) const;
   bool isAlias(const Block& block, std::size_t position) const;
   bool autogradSaw(const Block& block) const;
   void findReads();

@@ -7,6 +7,21 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 
+class Rms(torch.autograd.Function):
+    """Several ops, one of whose intermediate results it keeps."""
+
+    @staticmethod
+    def forward(ctx, x):
+        r = x.square().mean(-1, keepdim=True).add(1e-5).rsqrt()
+        ctx.save_for_backward(x, r)
+        return x * r
+
+    @staticmethod
+    def backward(ctx, gradient):
+        x, r = ctx.saved_tensors
+        return gradient * r - x * r.pow(3) * (gradient * x).mean(-1, keepdim=True)
+
+
 class Net(nn.Module):
     def __init__(self, block):
         super().__init__()
@@ -15,7 +30,7 @@ class Net(nn.Module):
         self.w, self.norm, self.drop = nn.Parameter(torch.randn(8, 8) * 0.3), nn.LayerNorm(8), nn.Dropout(0.3)
         self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
         self.encoder = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
-        self.recurrent = nn.LSTM(8, 8, batch_first=True)
+        self.recurrent, self.gated = nn.LSTM(8, 8, batch_first=True), nn.GRU(8, 8, batch_first=True)
         self.calls, self.cache = 0, torch.rand(8) + 1
 
     def forward(self, x):
@@ -46,6 +61,11 @@ def views(net, h):
     return once(lambda z: (net.norm(z).transpose(1, 2).reshape(4, 8, 5).unflatten(1, (2, 4)).permute(0, 3, 1, 2).flatten(2) @ net.w).view(4, 5, 8), h)
 
 
+def cast(run, h, dtype=torch.float16):
+    with torch.autocast("cpu", dtype):
+        return once(run, h).float()
+
+
 RIGHT = {
     "matmul": lambda net, h: once(lambda z: z + torch.relu(z @ net.w), h),
     "attention": lambda net, h: once(lambda z: z + F.scaled_dot_product_attention(net.inner(z), z, z, is_causal=True), h),
@@ -64,6 +84,11 @@ RIGHT = {
     "captured": lambda net, h: (lambda g: once(lambda z: z * net.norm(z) + z @ net.w, g) + h)(net.inner(h)),
     "dropout": lambda net, h: once(lambda z: net.drop(net.inner(z)) + z, h),
     "one after another": lambda net, h: once(lambda z: z + F.gelu(net.inner(z)), once(lambda z: z + F.gelu(net.inner(z)), h)),
+    "a custom function of several ops, without reentry": lambda net, h: once(lambda z: Rms.apply(net.inner(z)) + z, h, reentrant=False),
+    "in place on what autograd keeps, without reentry": lambda net, h: once(lambda z: net.gated(z)[0] + z, h, reentrant=False),
+    "one cast where the forward makes two": lambda net, h: cast(lambda z: F.silu(net.inner(z)) * net.first(z), h),
+    "lstm in half precision": lambda net, h: cast(lambda z: net.recurrent(z.half())[0], h),
+    "lstm in bfloat16": lambda net, h: cast(lambda z: net.recurrent(z)[0], h, torch.bfloat16),
     "without reentry": lambda net, h: once(lambda z: net.drop(F.gelu(net.inner(z))) @ net.w, h, reentrant=False),
 }
 

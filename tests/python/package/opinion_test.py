@@ -52,6 +52,39 @@ class Checkpoints(InFolder):
 
 
 @unittest.skipUnless(PROGRAM, "RETROGRAD names no program")
+class SeveralUpdates(InFolder):
+    """What an update or a mean of weights leaves of a parameter is the parameter, in the next step and in its second micro-batch."""
+
+    def record(self, region, average=None):
+        model = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3))
+        optimizer = torch.optim.AdamW(model.parameters(), fused=True)  # which gives back nothing of what it writes
+        x, y = torch.randn(5, 6), torch.randint(0, 3, (5,))
+        with told(), retrograd.record("loop", model=model, optimizer=optimizer):
+            for _ in range(3):
+                optimizer.zero_grad()
+                for _ in range(2):
+                    torch.nn.functional.cross_entropy(region(model, x), y).backward()
+                optimizer.step()
+                if average:
+                    average(model)
+        code, text = run("check", "loop", "--strict")
+        self.assertEqual(code, 0, text)
+        self.assertIn("judged: 4 gradients", text)
+
+    def test_K1_around_a_checkpoint(self):
+        self.record(lambda model, x: torch.utils.checkpoint.checkpoint(model, x, use_reentrant=False))
+
+    def test_K1_with_a_mean_of_weights(self):
+        means = {}
+
+        def average(model):
+            for name, parameter in model.named_parameters():
+                means[name] = parameter.detach() * 0.1 + means.get(name, 0) * 0.9
+
+        self.record(lambda model, x: model(x), average)
+
+
+@unittest.skipUnless(PROGRAM, "RETROGRAD names no program")
 class Functions(InFolder):
     def test_K10_the_line_is_that_of_the_statement_that_made_the_gradient(self):
         class Scale(torch.autograd.Function):
