@@ -1,8 +1,9 @@
 """Captures training steps of PyTorch and opens them in Retrograd, a debugger for autograd.
 
+    with retrograd.catch(model, optimizer): ...                    # the first step with a NaN or Inf, into a folder
+    with retrograd.record("folder", model=model): ...              # every op of the steps within, into a folder
     retrograd.capture(model, batch, loss=loss_function).open()     # one step, into a folder
     torch.compile(model, backend="retrograd")                      # each graph between graph breaks, into one folder
-    with retrograd.catch(model, optimizer): ...                    # the first step with a NaN or Inf, into a folder
     retrograd.compare(model_a, model_b, batch)                     # the first op at which two models differ
 
 A folder holds the weights and the batch. Nothing is sent anywhere.
@@ -26,7 +27,7 @@ _MODULES = {"CaptureError": "_capture", "capture": "_capture", "Catch": "_catch"
 
 
 def __getattr__(name: str) -> Any:
-    """Imports a name at its first use: the command `retrograd` is in this package too, and must not wait seconds for torch."""
+    """Imports a name at its first use, so that the command `retrograd`, which is in this package too, need not wait seconds for torch."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(import_module("." + _MODULES[name], __name__), name)

@@ -1,4 +1,4 @@
-"""`python -m retrograd train.py ARGS` runs a script and catches the first step that goes wrong; anything else becomes the program, as `retrograd ...` does."""
+"""`python -m retrograd train.py ARGS` runs a script and catches the first step that goes wrong. With anything else it is the program, as `retrograd ...` is."""
 import sys
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Runs a step again under the recorder: what the graph of a step lacks, the recording has."""
+"""Runs a step a second time under the recorder: the recording has what the step's graph lacks."""
 from __future__ import annotations
 
 import copy
@@ -22,7 +22,7 @@ VARIABLE = "RETROGRAD_RECORD"
 
 @dataclass(frozen=True)
 class Again:
-    """A step that ran once more and was recorded."""
+    """A step that ran a second time and was recorded."""
 
     path: Path
     is_finite: bool  # its outputs and gradients
@@ -31,16 +31,16 @@ class Again:
 
     @property
     def shows_it(self) -> bool:
-        """Whether it went wrong again."""
+        """Whether the step went wrong again."""
         return not self.is_finite or self.error is not None
 
 
 def record_again(folder: Path, model: torch.nn.Module, optimizer: Optional[torch.optim.Optimizer], outputs: Callable[[], Sequence[torch.Tensor]], values: GraphValues,
                  limits: Limits, update: int = 0, accumulate: bool = True) -> Again:
-    """Runs forward, loss and backward of a step and records them. Gradients, buffers and generators are then as they were before.
+    """Runs forward, loss and backward of a step and records them. Afterwards gradients, buffers and generators are as they were before.
 
-    outputs: calls the model, and gives what backward is called on.
-    accumulate: gradients go into `.grad`, past the hooks that follow; else they are computed alone, as where ranks reduce them."""
+    outputs: calls the model, and returns what backward is called on.
+    accumulate: gradients go into `.grad`, unless hooks wait for them there; else they are only computed."""
     own = {name: buffer.detach().clone() for name, buffer in model.named_buffers()} | {name: tensor.clone() for name, tensor in values.original_buffers.items()}
     kept = [(p, p.grad) for p in model.parameters()]
     accumulate = accumulate and not any(getattr(p, "_post_accumulate_grad_hooks", None) for p, _ in kept)  # an optimizer in the backward would run
@@ -71,7 +71,7 @@ def record_again(folder: Path, model: torch.nn.Module, optimizer: Optional[torch
 
 
 def record_whole(folder: Path, model: torch.nn.Module, optimizer: Optional[torch.optim.Optimizer], function: Callable[[], Any], limits: Limits, update: int) -> Again:
-    """Runs a whole step and records it, the update included."""
+    """Runs a whole step, update included, and records it."""
     recording = Recording(folder, model, optimizer, None, limits, True, update=update, quiet=True)
     error = None
     try:
@@ -97,7 +97,7 @@ def are_finite(model: torch.nn.Module) -> bool:
 
 
 class Kept:
-    """All that a step changes of a training loop, as it is now: weights, buffers, gradients, states and settings of optimizers, a scaler, generators."""
+    """The current state of everything that a step changes: weights, buffers, gradients, states and settings of optimizers, a scaler, generators."""
 
     def __init__(self, model: torch.nn.Module, optimizer: Optional[torch.optim.Optimizer], scaler: Any):
         self._gradients = [(p, p.grad) for p in model.parameters()]
@@ -133,36 +133,36 @@ class Kept:
 
 
 def export_failed(contents: dict[str, Any], values: GraphValues, error: Exception) -> None:
-    """Why there is no graph; the whole message is in export.log."""
+    """Why there is no graph. export.log has the whole message."""
     line = line_of(error)
     contents["export_failed"] = (f"{line}: " if line else "") + first_line(text_of(error))
     values.log.write(f"\n{text_of(error, 1 << 20)}\n")
 
 
 def lacks_something(graphs: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether a graph is not the whole step: a custom backward, a hook, checkpointing, a loss that cannot be part of it."""
+    """Whether the graph lacks a part of the step: a custom backward, a hook, checkpointing, the loss."""
     return any(graph.get("custom_backward") or graph.get("cannot_replay") for graph in graphs)
 
 
 def fits(writer: FolderWriter, model: torch.nn.Module) -> bool:
-    """Whether there is room for the weights once more."""
+    """Whether there is room for a second copy of the weights."""
     return size_of([*model.parameters(), *model.buffers()]) < writer.room()
 
 
 def recording_json(again: Again, devices: Sequence[torch.device], lacks: Sequence[str]) -> dict[str, Any]:
-    """What a folder says of the recording in it. `lacks`: what of the step could not be kept."""
+    """The manifest's entry for the recording in a folder. `lacks`: which parts of the step could not be kept."""
     return {"recording": {"path": again.path.name, "shows_it": again.shows_it, "lacks": list(lacks)} | ({"error": first_line(again.error)} if again.error else {}) | ({"answer": again.answer} if again.answer else {}),
             "device": "cuda" if any(device.type == "cuda" for device in devices) else "cpu"}
 
 
 def asked() -> Optional[int]:
-    """The step that the person who started the script wants to have recorded."""
+    """The step that RETROGRAD_RECORD asks to record."""
     text = os.environ.get(VARIABLE, "")
     return int(text) if text.isdigit() else None
 
 
 def command(step: int) -> str:
-    """What runs the script again and records the step."""
+    """The command that runs the script again and records the step."""
     words = getattr(sys, "orig_argv", None) or [sys.executable, *sys.argv]
     if "ipykernel" in sys.modules or not sys.argv or not sys.argv[0]:
         return f'os.environ["{VARIABLE}"] = "{step}", and run the cells again'

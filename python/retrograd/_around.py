@@ -7,7 +7,7 @@ import torch
 
 
 class AroundCompiled:
-    """Calls `before(model, args, kwargs)` and `after(model, args, output)` around each call, until it is removed. `after` returns another output, or None."""
+    """Calls `before(model, args, kwargs)` and `after(model, args, output)` around each call, until it is removed. `after` returns an output to use instead, or None."""
 
     def __init__(self, model: torch.nn.Module, before: Callable[..., None], after: Callable[..., Any]):
         self.model = model

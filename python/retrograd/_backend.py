@@ -23,7 +23,7 @@ _recordings: dict[str, "Recording"] = {}
 
 
 class Recording:
-    """The folder that the graphs of a process (of one `path`) are saved into. It has its manifest from the first graph on."""
+    """The folder into which the graphs of a process are saved, one for each `path`. It has a manifest from the first graph on."""
 
     def __init__(self, target: Path, limits: Limits):
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -68,7 +68,7 @@ class Recording:
 
 
 def recording(path: Union[str, Path, None], limits: Limits) -> Recording:
-    """The process's recording for a path; ranks write apart."""
+    """The process's recording for a path. Each rank has its own."""
     target = Path(path) if path is not None else Path("retrograd-compile")
     if ranks() > 1 or rank() > 0:
         target = target / f"rank{rank()}"
@@ -97,7 +97,7 @@ def backend(graph: torch.fx.GraphModule, example_inputs: Sequence[Any], *, optio
 
 @dataclass(frozen=True)
 class LeftToEager:
-    """A function of which Dynamo makes no graph."""
+    """A function that Dynamo cannot trace."""
 
     frame: str  # "forward (model.py:5)"
     reason: str
@@ -137,7 +137,7 @@ def _watch_ends(seen: Callable[[LeftToEager], None]) -> Callable[..., None]:
 
 
 def _being_compiled() -> tuple[Any, Any]:
-    """The backend and the code of the compile that is ending, from the arguments of Dynamo's function that runs it."""
+    """Backend and code of the compile that ends now, from the arguments of the Dynamo function that runs it."""
     frame = sys._getframe(1)
     while frame is not None:
         if "compiler_fn" in frame.f_locals and hasattr(frame.f_locals.get("code"), "co_firstlineno"):
@@ -147,7 +147,7 @@ def _being_compiled() -> tuple[Any, Any]:
 
 
 def _say_left_to_eager(one: LeftToEager) -> None:
-    """For torch.compile(backend="retrograd"): what is missing in its folder, and the next way."""
+    """Says which function the folder lacks, and how to record it instead."""
     compiler, options = one.compiler, None
     for _ in range(8):  # wrappers of Dynamo around the backend
         options = options or getattr(compiler, "kwargs", {}).get("options")
@@ -166,7 +166,7 @@ _own_end = _watch_ends(_say_left_to_eager)
 
 
 def _listen() -> None:
-    """From the import on; torch._dynamo.reset() forgets callbacks, the next graph of this backend brings it back."""
+    """Called at import, and by each graph of this backend, because torch._dynamo.reset() forgets callbacks."""
     handler = _callbacks()
     if handler is not None and _own_end not in handler.end_callbacks:
         handler.register_end_callback(_own_end)
@@ -219,7 +219,7 @@ class SavedGraph:
         return self._with_cotangents(output, step, values)
 
     def _with_cotangents(self, output: Any, step: "GraphStep", values: GraphValues) -> Any:
-        """The output, with hooks that take its gradients; the graph is written once more with these after the backward."""
+        """The output, with hooks that collect its gradients; after the backward the graph is written again, with these."""
         cotangents: dict[int, torch.Tensor] = {}
         state = {"queued": False, "done": False}
 
@@ -266,7 +266,7 @@ class SavedGraph:
 
 
 def _clean_stacks(graph: torch.fx.GraphModule, called: Optional[traceback.FrameSummary]) -> None:
-    """Leaves the user's own lines in the stacks of a graph of Dynamo. Where an op has none, the user's line `called` that called the graph takes its place."""
+    """Keeps only the user's lines in the stacks of a Dynamo graph. An op without one gets `called`, the user's line that called the graph."""
     for module in graph.modules():
         if isinstance(module, torch.fx.GraphModule):
             for node in module.graph.nodes:
@@ -276,7 +276,7 @@ def _clean_stacks(graph: torch.fx.GraphModule, called: Optional[traceback.FrameS
 
 @contextlib.contextmanager
 def checkpoints_can_be_exported(graph: torch.fx.GraphModule) -> Iterator[None]:
-    """torch.export keeps a checkpointed region only where it names the contexts to run it in; Dynamo leaves them out where they are none."""
+    """Names the contexts of checkpointed regions: torch.export keeps only regions that do, and Dynamo leaves them out if there are none."""
     from torch.utils.checkpoint import noop_context_fn
 
     bodies = [graph.get_submodule(str(node.args[0].target)) for node in graph.graph.nodes
@@ -306,7 +306,7 @@ def _aliased(output: Any) -> tuple[Any, dict[int, torch.Tensor]]:
 
 
 class GraphStep(torch.nn.Module):
-    """A graph of Dynamo as a module: parameters and buffers of the user's model under the names they have there, all other tensors as inputs by name."""
+    """A Dynamo graph as a module: parameters and buffers with their names in the user's model, all other tensors as inputs by name."""
 
     def __init__(self, graph: torch.fx.GraphModule, args: Sequence[Any]):
         super().__init__()
@@ -388,7 +388,7 @@ def _free(name: str, taken: set[str]) -> str:
 
 
 def _modules_in_callers() -> Iterator[torch.nn.Module]:
-    """Modules whose methods are running, from the outermost one inwards; torch.compile's wrappers are looked through."""
+    """Modules whose methods are running, the outermost first, without torch.compile's wrappers."""
     frames = []
     frame = sys._getframe(1)
     while frame is not None:
@@ -402,7 +402,7 @@ def _modules_in_callers() -> Iterator[torch.nn.Module]:
 
 
 def _names_in_callers() -> dict[int, str]:
-    """Parameters and buffers by identity, with the name they have in the outermost module that is running."""
+    """The names of parameters and buffers, by identity, in the outermost module that is running."""
     names: dict[int, str] = {}
     seen: set[int] = set()
     for one in _modules_in_callers():
@@ -415,7 +415,7 @@ def _names_in_callers() -> dict[int, str]:
 
 
 def _source(node: torch.fx.Node) -> str:
-    """Where Dynamo took an input from, as Python: "L['self']._modules['emb']._parameters['weight']"."""
+    """Where Dynamo got an input from, as Python: "L['self']._modules['emb']._parameters['weight']"."""
     argument = node.meta.get("grapharg")
     source = getattr(argument, "source", None) or getattr(node, "_dynamo_source", None)
     name = getattr(source, "name", "")
@@ -434,7 +434,7 @@ def _name_in_source(source: str) -> str:
 
 
 def _input_name(source: str) -> str:
-    """L['ids'] as "ids"; what lies deeper keeps its path."""
+    """L['ids'] as "ids"; a deeper source keeps its path."""
     match = re.match(r"[LG]\['([^']+)'\](.*)$", source)
     return (match.group(1) + match.group(2)).replace("___stack0", "stack") if match else ""
 

@@ -1,4 +1,4 @@
-"""What a loop computes from a model's outputs until its backward: a part of the step, though outside of the model."""
+"""What a loop computes between the model's outputs and the backward: a part of the step outside of the model."""
 from __future__ import annotations
 
 import contextlib
@@ -43,7 +43,7 @@ class Given:
 
 @dataclass(frozen=True)
 class Weight:
-    """A parameter of the model that the loss reads, as for a penalty."""
+    """A parameter of the model that the loss reads, such as for a penalty term."""
 
     name: str
 
@@ -76,14 +76,14 @@ class End:
 
 
 class NotSeen(Exception):
-    """What a loss was computed by cannot be part of the graph. The text names it."""
+    """A part of the loss's computation cannot be in the graph. The text names it."""
 
 
 _BACKWARDS = (torch.Tensor.backward, torch.autograd.backward)
 
 
 class Watch(TorchFunctionMode):
-    """Hands the calls of torch functions to `current`, while there is one. It lies at the bottom of the stack of modes and is taken from there wherever it lies, so that
+    """Passes calls of torch functions to `current`, if there is one. It is put at the bottom of the stack of modes and can be removed from any place in it, so that
     it needs no block of its own; PyTorch keeps its default device in the same way."""
 
     def __init__(self) -> None:
@@ -205,7 +205,7 @@ class Between:
         return found if found is not None else Given(tensor, _version(tensor))
 
     def _unseen(self, tensor: torch.Tensor) -> Optional[str]:
-        """What computed a tensor from the outputs without a call of torch that shows it: a custom autograd.Function, a kernel; None where that is not so."""
+        """What computed a tensor from the outputs without a visible call of torch: a custom autograd.Function or a kernel; None if nothing did."""
         if not tensor.requires_grad or tensor.grad_fn is None:
             return None
         found = self._find(tensor)
@@ -224,7 +224,7 @@ class Between:
         return End(self._source(tensor), _storage(tensor), self._unseen(tensor))
 
     def program(self, ends: Sequence[End], stop: Sequence[End] = ()) -> "Program":
-        """The calls that `ends` need, in the order in which they ran; not those that only `stop` needs. Raises NotSeen where these are not all."""
+        """The calls that `ends` need, in the order in which they ran, without those that only `stop` needs. Raises NotSeen if a call is missing."""
         if self.ended is not None:
             raise NotSeen(self.ended)
         needed: dict[int, Recorded] = {}
@@ -258,7 +258,7 @@ class Between:
 
 @dataclass
 class Program:
-    """Calls between the model's outputs and `ends`, to be run again."""
+    """The calls between the model's outputs and `ends`, for a second run."""
 
     calls: dict[int, Recorded]
     ends: list[End]
@@ -277,7 +277,7 @@ class Program:
         return list(found.values())
 
     def run(self, model: torch.nn.Module, outputs: Sequence[torch.Tensor], given: Mapping[int, torch.Tensor], devices: Sequence[torch.device]) -> list[torch.Tensor]:
-        """The tensors `ends`, computed from other outputs of the model; `given` has other tensors by the id of those that were recorded."""
+        """Computes `ends` from other outputs of the model. `given` replaces tensors, by the id of the recorded one."""
         results: dict[int, list[torch.Tensor]] = {}
 
         def value(leaf: Any) -> Any:
@@ -298,7 +298,7 @@ class Program:
 
 @contextlib.contextmanager
 def _as_it_ran(recorded: Recorded, devices: Sequence[torch.device]) -> Iterator[None]:
-    """The modes of a call. Those that are as they were are not entered: torch.export would make a region of each."""
+    """Enters the modes of a call that differ from the current ones: torch.export would make a region of each mode."""
     with contextlib.ExitStack() as stack:
         if torch.is_grad_enabled() != recorded.grad:
             stack.enter_context(torch.set_grad_enabled(recorded.grad))
@@ -308,7 +308,7 @@ def _as_it_ran(recorded: Recorded, devices: Sequence[torch.device]) -> Iterator[
 
 
 def _ends_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[torch.Tensor], list[Any]]:
-    """The tensors of backward(tensors, gradients), and the gradients that they are given (None: 1)."""
+    """The tensors of backward(tensors, gradients), with their gradients (None: 1)."""
     def several(value: Any) -> list[Any]:
         return list(value) if isinstance(value, (tuple, list)) else [value]
 
@@ -324,7 +324,7 @@ def _name(function: Any) -> str:
 
 
 def _name_of_node(node: Any) -> str:
-    """A node of autograd as a person knows it: "MyGelu (a custom autograd.Function)"."""
+    """The name of an autograd node for a message: "MyGelu (a custom autograd.Function)"."""
     name = str(node.name())
     if isinstance(node, torch.autograd.function.BackwardCFunction):
         place = place_of_backward(node)
@@ -344,7 +344,7 @@ def _storage(tensor: torch.Tensor) -> int:
 
 
 def _identity(node: Any) -> tuple[str, int]:
-    """A node of autograd, without holding it: a graph must be freed when the loop lets go of it."""
+    """Identifies an autograd node without a reference to it, which would keep the graph alive."""
     return str(node.name()), int(node._sequence_nr())
 
 
@@ -374,7 +374,7 @@ def _modes() -> list[Any]:
 
 
 def _restack(order: Callable[[list[Any]], list[Any]]) -> None:
-    """Puts the torch function modes of this thread into another order."""
+    """Sets the order of this thread's torch function modes."""
     modes = [_stack._pop_mode() for _ in _modes()]
     for mode in order(modes[::-1]):
         _stack._push_mode(mode)

@@ -1,4 +1,4 @@
-"""How the dispatcher was set where an op that is intercepted was called: the interception itself switches off what comes before it."""
+"""The dispatcher's state at the call of an intercepted op: interception switches off the keys that come before it."""
 from __future__ import annotations
 
 from typing import Any, ContextManager
@@ -13,7 +13,7 @@ _OWN = frozenset(("aten", "prims", "_c10d_functional", "c10d"))
 
 
 def as_called(function: Any) -> ContextManager[Any]:
-    """For kernels that call other ops: lazy conjugation and negation hold for these, without which they read other numbers; and, for kernels of libraries and those that
+    """For kernels that call other ops: keeps lazy conjugation and negation on for these, or they would read other numbers; and, for kernels of libraries and those that
     call what autocast casts, autocast as it was."""
     excluded = _C._dispatch_tls_local_exclude_set() - _LAZY
     if getattr(function, "namespace", "") not in _OWN or str(function).rpartition(".")[0] in _CALLING:
@@ -24,7 +24,7 @@ def as_called(function: Any) -> ContextManager[Any]:
 
 
 def casting() -> list[str]:
-    """Kinds of devices for which autocast was on where the op that is intercepted was called; outside of an interception, those for which it is."""
+    """Device types with autocast on at the call of the intercepted op; outside of an interception, with autocast on now."""
     try:
         with _C._RestorePythonTLSSnapshot():
             return [kind for kind in _KEYS if torch.is_autocast_enabled(kind)]

@@ -30,7 +30,7 @@ def unwrapped(model: torch.nn.Module) -> torch.nn.Module:
 
 
 def loss_in(output: Any) -> Optional[torch.Tensor]:
-    """The loss in what a model returns: itself where it is a scalar, or what it calls `loss`."""
+    """The loss in a model's result: the result itself if it is a scalar, or its `loss`."""
     found = output if isinstance(output, torch.Tensor) else output.get("loss") if isinstance(output, Mapping) else getattr(output, "loss", None)
     scalar = isinstance(found, torch.Tensor) and found.numel() == 1 and found.is_floating_point()
     return found if scalar else None
@@ -40,13 +40,13 @@ def capture(model: torch.nn.Module, *args: Any, loss: Optional[Callable[[Any], t
             limits: Limits = Limits(), export: bool = True, **kwargs: Any) -> Folder:
     """Writes the step `loss(model(*args, **kwargs))` into a folder that Retrograd opens.
 
-    The folder has the graph, the weights, the batch, the state of the random generators, and outputs and gradients of PyTorch to compare with. Where the graph lacks
-    something of the step (a custom backward, a hook, checkpointing), the step is recorded too, as it runs; where torch.export cannot follow the model, or with
-    export=False, it is only recorded. Model, generators and gradients stay as they are. Without `loss`, the model's own loss is taken (a scalar, or `.loss`), else all
-    its outputs, with gradients drawn from seed 0.
+    The folder has the graph, the weights, the batch, the state of the random generators, and PyTorch's outputs and gradients to compare with. If the graph lacks a part
+    of the step (a custom backward, a hook, checkpointing), the step is recorded as well, op by op. If torch.export fails, or with export=False, it is only recorded.
+    Model, generators and gradients stay as they are. Without `loss`, the loss is the model's result if that is a scalar, or its `.loss`; otherwise all outputs get random
+    gradients, from seed 0.
 
-    path: the folder (default: retrograd-capture/MODEL). A number is added to the name where it is taken.
-    Raises CaptureError where the step itself cannot run, and where the folder would exceed `limits`.
+    path: the folder (default: retrograd-capture/MODEL). A number is added if the name is taken.
+    Raises CaptureError if the step itself cannot run, or if the folder would exceed `limits`.
     """
     model = unwrapped(model)
     call = Call.of(model.forward, args, kwargs)

@@ -46,7 +46,7 @@ def _undisturbing(method: _Method) -> _Method:
 
 
 class Catch:
-    """What `retrograd.catch` gives: the folders that were written, and `loss()` for losses that are computed outside of the model."""
+    """What `retrograd.catch` returns: the folders that were written, and `loss()` to name a loss that is computed outside of the model."""
 
     def __init__(self, model: torch.nn.Module, optimizer: Optional[torch.optim.Optimizer], path: Union[str, Path, None], limits: Limits, scaler: Any,
                  step: Optional[Callable[..., Any]] = None):
@@ -73,12 +73,12 @@ class Catch:
         return self.folders[0] if self.folders else None
 
     def loss(self, loss: Any, *args: Any, **kwargs: Any) -> torch.Tensor:
-        """Names the loss, where it is computed outside of the model. Two forms:
+        """Names a loss that is computed outside of the model. Two forms:
 
         c.loss(function, output, target, ...) calls the function, which is then a part of the folder's graph.
         c.loss(value) names a loss that was computed before.
 
-        What lies between the model's outputs and the loss is a part of the graph too.
+        Everything between the model's outputs and the loss is part of the graph, too.
         """
         between = self._steps[-1].between if self._steps else None
         if callable(loss) and not isinstance(loss, torch.Tensor):
@@ -91,7 +91,7 @@ class Catch:
         return cast(torch.Tensor, loss)
 
     def step(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls the function that `catch(step=FUNCTION)` was given. Where the step goes wrong, it runs once more from the same weights, optimizer state and generators,
+        """Calls the function that `catch(step=FUNCTION)` was given. If the step goes wrong, it runs a second time from the same weights, optimizer state and generators,
         and is recorded whole, from the forward to the update."""
         function = self._whole
         if function is None:
@@ -123,7 +123,7 @@ class Catch:
 
     @_undisturbing
     def _check_whole(self, kept: Kept, step: Callable[[], Any], index: int, failure: Optional[Failure]) -> None:
-        """Looks at what a call of `step` left, and records it where something went wrong."""
+        """Checks the result of a call of `step`, and records it if something went wrong."""
         self._judge.settle(wait=True)
         if failure is None and (bad := bad_weights(self._loop.inner)):
             failure = spoilt_by_update(bad)
@@ -141,7 +141,7 @@ class Catch:
             value.grad_fn.register_prehook(lambda gradients: self._take(step, loss, gradients[0]))
 
     def _scaled(self, value: torch.Tensor) -> None:
-        """A loss is given to the scaler: it is looked at as it was before, unless the loop has named one."""
+        """Checks a loss before the scaler scales it, unless the loop has named a loss."""
         if self._loop.wanted and self._steps and all(loss.scaled for loss in self._steps[-1].losses):
             with self._loop.watch.paused():
                 self._record_loss(value, scaled=True)
@@ -187,7 +187,7 @@ class Catch:
 
     @_undisturbing
     def _look_once_more(self, error: Optional[BaseException], trace: Optional[TracebackType]) -> None:
-        """When the loop is left: the step that an exception of its backward ended, or one that waits to be checked."""
+        """At the end of the loop: checks a step that an exception in backward ended, or one that still waits."""
         if isinstance(error, Exception) and raised_in_autograd(trace) and not ran_out(error):
             self._raised(error)
         else:
@@ -198,7 +198,7 @@ class Catch:
 
     @_undisturbing
     def _raised(self, error: Exception) -> None:
-        """An exception that came out of a backward; the loop gets it too."""
+        """Handles an exception of a backward; the loop gets it too."""
         steps = self._queued or self._steps[-1:]
         if steps and not getattr(error, "__retrograd_seen__", False):
             error.__dict__["__retrograd_seen__"] = True
@@ -223,7 +223,7 @@ class Catch:
 
     @property
     def _recording_now(self) -> bool:
-        """The step that this run of the script is for."""
+        """Whether this run of the script records the current step (RETROGRAD_RECORD)."""
         return self._rerun is not None and self._rerun.is_at(self._loop.updates)
 
     def _watches(self) -> bool:
@@ -287,7 +287,7 @@ class Catch:
 
     @_undisturbing
     def _take(self, step: Step, place: Union[int, Loss], gradient: Optional[torch.Tensor]) -> None:
-        """Keeps what a backward gives to an output of the model, or to a loss."""
+        """Keeps the gradient that a backward gives to an output of the model, or to a loss."""
         if is_writing() or gradient is None or self._loop.stopped:
             return
         if isinstance(place, Loss):
@@ -303,7 +303,7 @@ class Catch:
 
     @_undisturbing
     def _reached(self, step: Step) -> None:
-        """A backward has come to a call of the model."""
+        """A backward has reached a call of the model."""
         if not is_writing() and not self._loop.stopped and step not in self._queued:
             step.backwards += 1
             self._queued.append(step)
@@ -338,7 +338,7 @@ class Catch:
         self._loop.stopped = True
 
     def _check_waiting(self, update: bool = False) -> None:
-        """Checks a step whose backward is over where that could not be done at once, and a loss for which no backward came."""
+        """Checks a finished step that could not be checked at once, and a loss that had no backward."""
         if self._queued:
             self._check(self._queued)
         elif update and self._loop.sharding.reduces and self._loop.wanted:
@@ -349,7 +349,7 @@ class Catch:
             self._check_without_backward(self._steps[-1])
 
     def _check_without_backward(self, step: Step) -> None:
-        """A step whose loop went on, or ended, before the backward, as where it checks the loss itself."""
+        """Checks a step whose loop went on, or ended, before the backward, such as a loop that checks the loss itself."""
         failure = step.failure_without_backward()
         if failure is not None and self._loop.sharding.kind == "fsdp2":  # the other ranks need not be here
             say(f"retrograd: step {step.index}, rank {rank()} of {ranks()}: {failure.message}. Nothing is written: with fully_shard the ranks write together, after a backward.")
@@ -358,7 +358,7 @@ class Catch:
             self._failures.write([step], failure)
 
     def _say_what_was_not_seen(self, error: Optional[BaseException]) -> None:
-        """When an exception ends the loop between a call of the model and its backward, and nothing was written."""
+        """Says so if an exception ends the loop between a call of the model and its backward, and nothing was written."""
         step = self._steps[-1] if self._steps else None
         stopped = isinstance(error, Exception) or isinstance(error, SystemExit) and error.code not in (None, 0)
         if stopped and step is not None and step.between is not None and not step.backward_began and not step.loss_values and self._loop.wanted:
@@ -366,7 +366,7 @@ class Catch:
                 "c.loss(function, output, target) shows it the loss, where c is what `with retrograd.catch(...) as c` gives")
 
     def _check(self, steps: Sequence[Step]) -> None:
-        """Measures what came of a backward through these calls of the model, in the order in which it reached them."""
+        """Measures the gradients of a backward through these calls of the model, in the order in which it reached them."""
         steps = sorted(steps, key=self._steps.index) if all(step in self._steps for step in steps) else list(steps)
         self._queued.clear()
         self._loop.end_backward()
@@ -392,18 +392,18 @@ def catch(model: torch.nn.Module, optimizer: Optional[torch.optim.Optimizer] = N
           scaler: Any = None, step: Optional[Callable[..., Any]] = None) -> Catch:
     """Watches a training loop: `with retrograd.catch(model, optimizer) as c: ...`.
 
-    The first step with a NaN or Inf in the loss, in a gradient or in the norm of all gradients, with a spike (Limits.spike), or with an exception in backward, is
-    written into a folder: graph, weights from before the step's update, inputs, gradients, random generators, numbers of the last steps. The command that opens the
-    folder is printed. The loop goes on as it would without.
+    Writes the first step that goes wrong into a folder: a NaN or Inf in the loss, in a gradient or in the norm of all gradients, an exception in backward, or a spike
+    (Limits.spike). The folder has the graph, the weights from before the step's update, inputs, gradients, random generators, and numbers of the last steps. `catch` prints
+    the command that opens it. The loop runs as it would without `catch`.
 
-    optimizer: whose steps are counted (default: any that has parameters of the model).
-    path: where folders are written (default: retrograd-catch); ranks write apart.
-    scaler: the GradScaler of float16 training. Infinite gradients for which it lowers its scale are then not an error, until the scale no longer falls.
-    step: a function that makes one step of the loop, which then calls c.step(...). A step that goes wrong runs once more and is recorded whole, with clipping and update;
+    optimizer: its steps are counted (default: any optimizer with parameters of the model).
+    path: where folders are written (default: retrograd-catch), one for each rank.
+    scaler: the GradScaler of float16 training. Infinite gradients that make it lower its scale are then not an error, until the scale no longer falls.
+    step: a function that does one step; the loop then calls c.step(...). A step that goes wrong runs a second time and is recorded whole, with clipping and update;
         for that, weights and optimizer state are copied before each step (Limits.weights_bytes).
 
-    Without it, what catch can run again is the model, the loss and the backward. Where something else made the NaN or Inf, as an update of the optimizer, it prints the
-    command that runs the script again with RETROGRAD_RECORD=STEP: `catch` then records that step as it runs.
+    Without `step`, catch can run only the model, the loss and the backward again. If something else made the NaN or Inf, such as an update of the optimizer, it prints a
+    command that runs the script again with RETROGRAD_RECORD=STEP, in which `catch` records that step as it runs.
     """
     return Catch(model, optimizer, path, limits, scaler, step)
 

@@ -69,7 +69,7 @@ class Reading:
 
 
 class InBackground:
-    """A copy of numbers on the CPU that the GPU writes when it comes to it."""
+    """A copy of numbers on the CPU that the GPU writes in the background."""
 
     def __init__(self, numbers: torch.Tensor):
         self.numbers = torch.empty(numbers.shape, dtype=numbers.dtype, pin_memory=True)
@@ -93,7 +93,7 @@ def gradients_of(model: torch.nn.Module) -> dict[str, torch.Tensor]:
 
 
 def judged(reading: Reading, scale: Optional[Scale], looked: Optional[Mapping[str, torch.Tensor]] = None) -> tuple[Optional[Failure], Optional[float], Optional[float]]:
-    """What is wrong, if anything; the loss and the norm of all gradients. `looked`: the tensors of the reading, where they are still those."""
+    """What is wrong, if anything; the loss and the norm of all gradients. `looked`: the tensors of the reading, if they are unchanged."""
     norm, each, losses = reading.values()
     wrong = [loss for loss in losses if not math.isfinite(loss)]
     loss = wrong[0] if wrong else losses[-1] if losses else None
@@ -118,7 +118,7 @@ def judged(reading: Reading, scale: Optional[Scale], looked: Optional[Mapping[st
 
 
 class Scale:
-    """The scale of a GradScaler, which falls where gradients overflow, until it does not. Watches what the loop does with the scaler."""
+    """The scale of a GradScaler, which falls while gradients overflow, until it cannot fall further. Watches what the loop does with the scaler."""
 
     def __init__(self, scaler: Any, scaled: Callable[[torch.Tensor], None]):
         """`scaled` is called with each loss before it is scaled."""
@@ -231,6 +231,6 @@ class KeptWeights:
         self.update = update
 
     def exchange(self) -> None:
-        """Puts the copies into the model and the model's own weights aside, or back."""
+        """Swaps the copies with the model's own weights."""
         for i, p in enumerate(self._parameters):
             p.data, self._copies[i] = self._copies[i], p.data

@@ -16,7 +16,7 @@ from ._folder import Folder, Limits
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two captured models and what `retrograd compare` says of them."""
+    """Two captured models and the answer of `retrograd compare`."""
 
     a: Folder
     b: Folder
@@ -38,11 +38,10 @@ class Comparison:
 
 def compare(model_a: torch.nn.Module, model_b: torch.nn.Module, batch: Any, *, loss: Optional[Callable[[Any], torch.Tensor]] = None,
             tolerance: Optional[float] = None, path: Union[str, Path, None] = None, limits: Limits = Limits()) -> Comparison:
-    """Runs both models on `batch` in Retrograd, op by op, and finds the first op at which they differ: their graphs, or, where torch.export cannot follow one of them, what
-    was recorded of each.
+    """Runs both models on `batch` in Retrograd, op by op, and finds the first op at which they differ. If torch.export fails on one of them, compares recordings of both.
 
     batch: a tensor, a tuple or list of positional arguments, or a mapping of keyword arguments. Both models start from the same state of the random generators.
-    path: where both are captured (default: a new temporary folder, which stays).
+    path: where both are captured (default: a new temporary folder, which is kept).
     """
     kwargs = dict(batch) if isinstance(batch, Mapping) else {}
     args: Sequence[Any] = [] if isinstance(batch, Mapping) else list(batch) if isinstance(batch, (tuple, list)) else [batch]

@@ -1,4 +1,4 @@
-"""Names what changes gradients without being an op of a graph: custom autograd.Functions and hooks."""
+"""Finds what changes gradients and is no op of a graph: custom autograd.Functions and hooks."""
 from __future__ import annotations
 
 import contextlib
@@ -40,7 +40,7 @@ def nodes_behind(outputs: Iterable[Any]) -> Iterator[Any]:
 
 
 def place_of_backward(node: Any) -> str:
-    """Where the backward of a custom Function's node is written; empty where that is not known."""
+    """Where the backward of a custom Function's node is written; empty if unknown."""
     return _place(getattr(getattr(type(node), "_forward_cls", None), "backward", None))
 
 
@@ -63,7 +63,7 @@ def custom_backward(module: torch.nn.Module, outputs: Iterable[torch.Tensor]) ->
 
 @contextlib.contextmanager
 def noticed_hooks() -> Iterator[list[dict[str, Any]]]:
-    """Collects the hooks that tensors get meanwhile, with the line that sets each."""
+    """Collects the hooks that are set on tensors meanwhile, with the line that sets each."""
     hooks: list[dict[str, Any]] = []
     own: Callable[..., Any] = torch.Tensor.register_hook
 

@@ -10,17 +10,17 @@ import torch
 
 @dataclass(frozen=True)
 class Sharding:
-    """How a model lies over ranks."""
+    """How a model is distributed over ranks."""
 
     kind: str  # none, ddp, fsdp2
 
     @property
     def reduces(self) -> bool:
-        """Whether gradients are reduced over ranks after a backward: only then are they to be looked at."""
+        """Whether gradients are reduced over ranks after this backward; only then are they checked."""
         return self.kind != "none"
 
     def agree(self, failed: bool) -> bool:
-        """Whether this rank writes a folder. With FSDP2 all ranks do where one does, since each needs the others' shards of the weights."""
+        """Whether this rank writes a folder. With FSDP2 all ranks write if one does, since each needs the others' shards of the weights."""
         if self.kind != "fsdp2":
             return failed
         device = torch.device("cuda", torch.cuda.current_device()) if torch.distributed.get_backend() == "nccl" else torch.device("cpu")

@@ -1,4 +1,4 @@
-"""Writes one graph of a folder: model.pt2 by torch.export, and ref.safetensors with what it ran on and what came of it."""
+"""Writes one graph of a folder: model.pt2 by torch.export, and ref.safetensors with its inputs and results."""
 from __future__ import annotations
 
 import contextlib
@@ -28,7 +28,7 @@ from ._tree import Tree, tensor_leaves
 
 @dataclass
 class Call:
-    """Arguments of one call. Tensors lie in `tensors` by name, in order; all else is fixed."""
+    """Arguments of one call. `tensors` has the tensors by name, in order; everything else is fixed."""
 
     tensors: dict[str, torch.Tensor]
     tree: Tree
@@ -56,7 +56,7 @@ class Call:
 
 
 def names_of(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """The leaves of a call's arguments, each with a name after the parameter that it is passed as."""
+    """The leaves of a call's arguments, each named after its parameter."""
     return _named(function, Tree((tuple(args), dict(kwargs))), len(args))
 
 
@@ -138,7 +138,7 @@ class GraphValues:
 
 @dataclass
 class Written:
-    """What came of a graph when it was written."""
+    """The result of writing a graph."""
 
     entry: dict[str, Any]
     source: list[dict[str, Any]]
@@ -155,7 +155,7 @@ def devices_of(module: torch.nn.Module, inputs: Mapping[str, torch.Tensor]) -> l
 
 
 def size_of(tensors: Any) -> int:
-    """Bytes of the tensors, those that share memory counted once."""
+    """Bytes of the tensors; shared memory counts once."""
     storages = {}
     for tensor in tensors:
         storage = tensor.untyped_storage()
@@ -165,7 +165,7 @@ def size_of(tensors: Any) -> int:
 
 @contextlib.contextmanager
 def quietly(log: Optional[io.StringIO] = None) -> Iterator[None]:
-    """torch.export warns, logs and prints of what users of a debugger need not act on. What is printed goes to `log`."""
+    """Hides what torch.export warns, logs and prints, which users need not act on. Printed text goes to `log`."""
     loggers = [logging.getLogger(name) for name in ("torch.export", "torch._export", "torch.fx", "torch._dynamo")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
@@ -197,13 +197,13 @@ def _checkpoints_differentiated() -> Iterator[None]:
 
 
 def _is_reentrant(outputs: Sequence[torch.Tensor]) -> bool:
-    """Whether a reentrant checkpoint led to the outputs: torch.autograd.grad refuses these, backward() does not."""
+    """Whether a reentrant checkpoint is behind the outputs: torch.autograd.grad refuses these, backward() does not."""
     return any(str(node.name()).startswith("CheckpointFunction") for node in nodes_behind(outputs))
 
 
 @contextlib.contextmanager
 def _other_leaves(module: torch.nn.Module) -> Iterator[None]:
-    """The module on parameters that share the memory of its own, and that get the gradients of a backward instead of these."""
+    """The module with other parameters that share the memory of its own, and get the gradients of a backward instead."""
     kept = [(one._parameters, dict(one._parameters)) for one in module.modules()]
     others: dict[int, torch.nn.Parameter] = {}
     try:
@@ -237,7 +237,7 @@ def write_graph(writer: FolderWriter, name: str, module: torch.nn.Module, values
                 describe: Optional[Mapping[str, Any]] = None) -> Written:
     """Writes the graph `module(**values.inputs)`. Raises what torch.export raises, and NoSpace.
 
-    Weights that do not fit into the folder are replaced by zeros that take no room, and the entry says so.
+    Weights that do not fit into the folder are replaced by zeros that need no space, and the entry says so.
     """
     devices = devices_of(module, values.inputs)
     weights = size_of([*module.parameters(), *module.buffers()])
@@ -272,7 +272,7 @@ def write_graph(writer: FolderWriter, name: str, module: torch.nn.Module, values
 
 
 def _enter(module: torch.nn.Module, autocast: Autocast, devices: Sequence[torch.device]) -> None:
-    """Has the module's forward enter autocast by itself: torch.export takes it into the graph from inside only."""
+    """Lets the module's forward enter autocast itself: torch.export puts autocast into the graph only from inside."""
     if not autocast.on:
         return
     forward = module.forward
@@ -285,7 +285,7 @@ def _enter(module: torch.nn.Module, autocast: Autocast, devices: Sequence[torch.
 
 
 def write_values(writer: FolderWriter, written: Written, module: torch.nn.Module, values: GraphValues, *, reference: bool = True) -> None:
-    """Writes ref.safetensors of a graph whose model.pt2 is there: what it ran on, and what PyTorch makes of it."""
+    """Writes ref.safetensors of a graph that has its model.pt2: its inputs, and PyTorch's results."""
     names, entry = written.names, written.entry
     cannot = [*values.cannot_replay, *written.notes]
     if not written.with_weights:
@@ -320,14 +320,14 @@ def write_values(writer: FolderWriter, written: Written, module: torch.nn.Module
 
 @contextlib.contextmanager
 def _as_before(module: torch.nn.Module, values: GraphValues) -> Iterator[None]:
-    """The module with its buffers as they were before the step, in grad mode, without hooks of its parameters; what torch.export changes of its modes is put back."""
+    """The module with its buffers from before the step, in grad mode, without hooks of its parameters; restores the modes that torch.export changes."""
     with with_buffers(module, values.original_buffers), torch.enable_grad(), _kept_mode(module), without_hooks(module), torch.autograd.set_detect_anomaly(False):
         yield
 
 
 @contextlib.contextmanager
 def without_hooks(module: torch.nn.Module) -> Iterator[None]:
-    """Hooks of the parameters are the loop's, not the step's: a gradient computed here must not reach them."""
+    """Takes hooks off the parameters: they belong to the loop, and gradients computed here must not reach them."""
     kept = [(p._backward_hooks, dict(p._backward_hooks)) for p in module.parameters() if p._backward_hooks]
     for hooks, _ in kept:
         hooks.clear()
@@ -340,7 +340,7 @@ def without_hooks(module: torch.nn.Module) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _kept_mode(module: torch.nn.Module) -> Iterator[None]:
-    """torch.export switches gradients of inputs and modes of modules; what it leaves behind is put back."""
+    """Restores what torch.export changes: whether inputs require gradients, and the modes of modules."""
     modes = [(one, one.training) for one in module.modules()]
     try:
         yield
@@ -362,7 +362,7 @@ def _without_weights(program: "torch.export.ExportedProgram") -> None:
 
 def _reference(module: torch.nn.Module, inputs: Mapping[str, torch.Tensor], names: Mapping[str, str], values: GraphValues,
                room: int, custom: list[dict[str, Any]]) -> tuple[list[torch.Tensor], dict[str, torch.Tensor], list[str]]:
-    """Runs forward and backward once more, eagerly: outputs, gradients and written buffers by their names in a reference file, and what was left out."""
+    """Runs forward and backward a second time, eagerly. Returns outputs, gradients and written buffers by their names in a reference file, and what was left out."""
     cannot: list[str] = []
     buffers = {name: buffer.detach().clone() for name, buffer in module.named_buffers()}
     own: dict[str, torch.Tensor] = {}
@@ -413,7 +413,7 @@ def _reference(module: torch.nn.Module, inputs: Mapping[str, torch.Tensor], name
 
 
 def _chosen(outputs: Sequence[torch.Tensor]) -> dict[int, torch.Tensor]:
-    """Cotangents where none were recorded: 1 for a scalar, else drawn from seed 0."""
+    """Cotangents if none were recorded: 1 for a scalar, else drawn from seed 0."""
     generator = torch.Generator().manual_seed(0)
     chosen = {}
     for i, output in enumerate(outputs):
@@ -424,7 +424,7 @@ def _chosen(outputs: Sequence[torch.Tensor]) -> dict[int, torch.Tensor]:
 
 
 def differentiated(outputs: Sequence[torch.Tensor], values: GraphValues, module: torch.nn.Module) -> tuple[list[torch.Tensor], list[torch.Tensor], list[torch.Tensor]]:
-    """What a backward of a step is called with: outputs, parameters and output gradients."""
+    """The arguments of a step's backward: outputs, parameters and output gradients."""
     chosen = values.cotangents if values.cotangents is not None else _chosen(outputs)
     ends = [(outputs[i], chosen[i].to(outputs[i].device, outputs[i].dtype)) for i in chosen if outputs[i].requires_grad]
     return [end for end, _ in ends], [p for p in module.parameters() if p.requires_grad], [cotangent for _, cotangent in ends]
@@ -434,7 +434,7 @@ def differentiated(outputs: Sequence[torch.Tensor], values: GraphValues, module:
 
 
 def line_of(error: BaseException) -> Optional[str]:
-    """The innermost line outside of torch and this package at which `error` arose: "model.py:12 in forward: y = x.item()"."""
+    """The innermost line outside of torch and this package that raised `error`: "model.py:12 in forward: y = x.item()"."""
     frames = traceback.extract_tb(error.__traceback__)
     told = re.findall(r'File "([^"]+)", line (\d+), in (\S+)\n\s*(.*)', str(error))
     for file, line, function, code in reversed(told):

@@ -1,4 +1,4 @@
-"""What happens when catch() finds a failure: the folder is written, and the command that opens it printed."""
+"""What catch() does with a failure: it writes the folder, and prints the command that opens it."""
 from __future__ import annotations
 
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ _writing = False
 
 
 def is_writing() -> bool:
-    """Whether a folder is being written: what runs then is not a step of a loop."""
+    """Whether a folder is being written: calls of the model are then not steps of the loop."""
     return _writing
 
 
@@ -46,7 +46,7 @@ class Failures:
 
     @contextmanager
     def held(self) -> Iterator[list[Failure]]:
-        """Within it nothing is written: gives the failures."""
+        """Collects failures, and writes no folder meanwhile."""
         self._holds, self._held = True, []
         try:
             yield self._held
@@ -54,7 +54,7 @@ class Failures:
             self._holds = False
 
     def write_whole(self, failure: Failure, index: int, kept: "_again.Kept", step: Callable[[], Any]) -> None:
-        """Runs the step once more, from what was kept of the loop before it, and records it. The loop is then as it was after the first run."""
+        """Runs the step a second time, from the kept state of the loop, and records it. Afterwards the loop is as it was after the first run."""
         loop = self._loop
         with _while_writing():
             loop.failures += 1
@@ -70,7 +70,7 @@ class Failures:
     # -- any other
 
     def write(self, steps: Sequence[Step], failure: Failure, update: Optional[int] = None) -> None:
-        """Writes a folder, with the weights from before `update` where the model has been updated since."""
+        """Writes a folder, with the weights from before `update` if the model has been updated since."""
         loop = self._loop
         if _writing or not loop.wanted:
             return
@@ -100,13 +100,13 @@ class Failures:
                     kept.exchange()
 
     def look_at_weights(self) -> None:
-        """When the loop is left: whether an update or the loop itself made a weight a NaN or Inf, and no step after it showed that."""
+        """At the end of the loop: whether an update or the loop itself made a weight NaN or Inf, which no later step has shown."""
         loop = self._loop
         if loop.wanted and loop.updates > 0 and not loop.folders and loop.sharding.kind != "fsdp2" and (bad := bad_weights(loop.inner)):
             self._write_numbers(*self._spoilt(loop.updates, bad, loop.versions_now()))
 
     def _spoilt_before(self, step: Step) -> Optional[tuple[int, Failure]]:
-        """Whether the weights were not finite when the first forward of a step began: the step in which they became so, which is the one before where its update did it."""
+        """If the weights were not finite before the first forward of a step: the step that made them so, which is the one before if its update did."""
         if step.index == 0 or step.microbatch or self._loop.folders or self._loop.sharding.kind == "fsdp2":
             return None
         bad = bad_weights(self._loop.inner)
@@ -120,7 +120,7 @@ class Failures:
         return index - 1, spoilt_by_update(bad)
 
     def _write_numbers(self, index: int, failure: Failure) -> None:
-        """Nothing is left of what made the weights so: the script can run again and record it."""
+        """What made the weights NaN or Inf is gone: writes the numbers, so that the script can run again and record it."""
         self._loop.failures += 1
         self._say_written(write_folder_without_graph(self._loop, index, failure), f"step {index}")
 
@@ -134,7 +134,7 @@ def spoilt_by_update(bad: Sequence[str]) -> Failure:
 
 
 def _report(folder: Folder, where: str) -> list[str]:
-    """What is printed about a folder."""
+    """The message about a folder."""
     manifest = folder.manifest
     recording = manifest.get("recording")
     lacks = recording["lacks"] if recording is not None else manifest["cannot_replay"]

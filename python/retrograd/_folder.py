@@ -29,11 +29,11 @@ class Limits:
     folder_bytes: largest size of one folder; what does not fit is left out, and the folder says so.
     folders: most folders that one `catch` writes for each rank.
     graphs: most graphs in one folder.
-    copy_bytes: `catch` copies an input or a buffer of at most this size at each step; larger ones are kept without a copy.
+    copy_bytes: `catch` copies inputs and buffers of at most this size at each step; larger ones are kept without a copy.
     keep_bytes: `catch` keeps at most this many bytes of output gradients during a backward.
-    weights_bytes: on a GPU, `catch` keeps a copy of the weights of at most this size, so that no update waits for its check; without it, each does.
+    weights_bytes: on a GPU, `catch` keeps a copy of the weights of at most this size, so that no update waits for a check. Without a copy, each update waits.
     ops: most ops that `record` writes.
-    spike: a loss or a norm of all gradients of that many times the median of the last 50 is a failure for `catch` (None: it is not).
+    spike: `catch` treats a loss or a norm of all gradients of this many times the median of the last 50 steps as a failure (None: never).
     """
 
     folder_bytes: int = 16 * GIB
@@ -60,13 +60,13 @@ class Folder:
 
     @property
     def recording(self) -> Optional[Path]:
-        """The step as it ran once more, recorded; None where its graph is all that there is."""
+        """The recording of a second run of the step; None if there is only the graph."""
         recording = self.manifest.get("recording")
         return self.path / recording["path"] if recording is not None else None
 
     @property
     def opened(self) -> Path:
-        """What shows the step: the folder, with its graph, or the recording in it."""
+        """What to open: the folder, with its graph, or the recording in it."""
         return self.path / str(self.manifest.get("open", {}).get("recording", ""))
 
     @property
@@ -76,7 +76,7 @@ class Folder:
 
     @property
     def _device(self) -> str:
-        """The option that runs the step where it ran."""
+        """The option that runs the step on its device."""
         return " --device cuda" if self.manifest.get("device") == "cuda" else ""
 
     def open(self) -> Optional[int]:
@@ -103,7 +103,7 @@ class Folder:
 
 
 def quoted(path: Union[str, Path]) -> str:
-    """A path as a person types it in a shell, relative to the current folder where that is shorter."""
+    """A path quoted for a shell, relative to the current folder if that is shorter."""
     import shlex
 
     text = str(path)
@@ -133,17 +133,17 @@ def text_of(error: BaseException, limit: int = 2000) -> str:
 
 
 def first_line(text: str, limit: int = 300) -> str:
-    """What fits in a message; the whole is in the folder."""
+    """The part of a text that fits into a message."""
     lines = text.strip().splitlines()
     return lines[0][:limit].rstrip(".:") if lines else ""
 
 
 class NoSpace(RuntimeError):
-    """A folder of that size must not be written, or does not fit on the disk."""
+    """A folder would exceed the limit or the disk."""
 
 
 class FolderWriter:
-    """A folder under a temporary name, which gets its own name once it is complete. Ranks write into folders of their own."""
+    """Writes a folder under a temporary name and renames it when it is complete. Each rank has a folder of its own."""
 
     def __init__(self, target: Path, limits: Limits):
         self.target, self.limits = target, limits
@@ -155,12 +155,12 @@ class FolderWriter:
         self.weights: set[str] = set()  # names of parameters and buffers that a graph has
 
     def room(self) -> int:
-        """How many more bytes may be written: at most nine tenths of the disk's free space."""
+        """How many more bytes may be written: at most nine tenths of the free disk space."""
         written = sum(file.stat().st_size for file in self.folder.rglob("*") if file.is_file())
         return max(0, min(self.limits.folder_bytes - written, shutil.disk_usage(self.folder).free * 9 // 10))
 
     def left(self) -> Limits:
-        """The limits of what is written into the folder from now on by others."""
+        """The limits for what others may still write into the folder."""
         return replace(self.limits, folder_bytes=self.room())
 
     def require(self, size: int, what: str) -> None:
@@ -173,7 +173,7 @@ class FolderWriter:
         return folder
 
     def finish(self, contents: dict[str, Any]) -> Folder:
-        """Writes the manifest and gives the folder its name; a number is added where a folder of that name is there."""
+        """Writes the manifest and gives the folder its name, with a number if the name is taken."""
         write_manifest(self.folder, self.graphs, contents)
         target, n = self.target, 1
         while True:
@@ -230,7 +230,7 @@ _FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\S+)\n\s*(.*)')
 
 
 def source_lines(stack_traces: Iterable[Optional[str]], limit: int = 2000) -> list[dict[str, Any]]:
-    """The lines of Python that made the ops, each once: where the source changes later, the folder still has them."""
+    """The lines of Python that made the ops, each once, as they are now: the source may change later."""
     lines: dict[tuple[str, int], dict[str, Any]] = {}
     for trace in dict.fromkeys(stack_traces):
         for file, line, function, code in _FRAME.findall(trace or ""):

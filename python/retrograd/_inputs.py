@@ -1,4 +1,4 @@
-"""What a call of the model begins with: inputs and buffers, copied where they may be written, generators."""
+"""The state at the begin of a call of the model: generators, inputs and buffers, copied if they may be written."""
 from __future__ import annotations
 
 from typing import Any, Mapping, Optional, Sequence
@@ -33,7 +33,7 @@ class Inputs:
                     Generators.now(devices), Autocast.now(devices), caller(), loop.step, loop.microbatch)
 
     def _buffers(self) -> dict[str, torch.Tensor]:
-        """Copies of the buffers that a forward writes (batch norm's statistics): all of them at first, then those that were written."""
+        """Copies of the buffers that a forward writes (batch norm's statistics): at first of all buffers, then of those that were written."""
         kept = {}
         for name, buffer in self._loop.inner.named_buffers():
             small = buffer.numel() * buffer.element_size() <= self._loop.limits.copy_bytes
@@ -42,13 +42,13 @@ class Inputs:
         return kept
 
     def forward_ended(self, step: Step) -> None:
-        """Looks which buffers the first forward wrote."""
+        """Finds out which buffers the first forward wrote."""
         if self._written is None:
             now = dict(self._loop.inner.named_buffers())
             self._written = {name for name, before in step.buffers.items() if name in now and not torch.equal(before, now[name])}
             step.buffers = {name: before for name, before in step.buffers.items() if name in self._written}
 
     def step_ended(self, step: Step) -> None:
-        """Looks whether an input was written."""
+        """Finds out whether an input was written."""
         for tensor, version in step.versions:
             self._copies_large |= tensor._version != version

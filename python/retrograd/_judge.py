@@ -60,11 +60,11 @@ class Judge:
         return any(step in waiting.steps for waiting in self._waiting)
 
     def settle(self, wait: bool = False) -> None:
-        """Judges what has been read by now; with `wait`, all."""
+        """Judges the numbers that have arrived; with `wait`, waits for all."""
         self._judge_while(lambda waiting: wait or waiting.reading.is_there)
 
     def before_weights_change(self) -> None:
-        """Keeps the weights for what is not yet read. What waits since the update before has been computed long ago, so that this waits for no work of this step."""
+        """Keeps the weights for numbers that have not arrived. Those of the step before were computed long ago, so this waits for no work of the current step."""
         self._judge_while(lambda waiting: waiting.update < self._loop.updates)
         if self._waiting:
             self._failures.keep_weights()
@@ -94,7 +94,7 @@ class Judge:
             self._failures.write(waiting.steps, failure or other, waiting.update)
 
     def _with_hint(self, failure: Optional[Failure], waiting: _Waiting) -> Optional[Failure]:
-        """A GradScaler's first scales overflow float16 in many loops that are sound."""
+        """Adds a hint: a GradScaler's first scales overflow float16 in many correct loops."""
         halves = any(dtype == torch.float16 for step in waiting.steps for _, dtype in step.autocast.on)
         if failure is None or failure.kind not in ("nan_gradient", "nan_norm") or self._loop.scaler is not None or not halves:
             return failure
@@ -102,7 +102,7 @@ class Judge:
                                                           "pass for which the scaler lowers its scale")
 
     def _reads_late(self) -> bool:
-        """Whether numbers are read after the update: where the weights from before it can be kept."""
+        """Whether numbers are read after the update, which needs a copy of the weights from before it."""
         loop = self._loop
         if loop.sharding.kind == "fsdp2" or not on_gpu(loop.inner):
             return False

@@ -1,4 +1,4 @@
-"""Lines of the user's own files: which frames of a stack are theirs, and how torch.export and Dynamo get to keep these alone."""
+"""Lines of the user's own files: which frames of a stack are theirs, and how to make torch.export and Dynamo keep only these."""
 from __future__ import annotations
 
 import contextlib
@@ -33,7 +33,7 @@ def owner(file: str) -> str:
 
 
 def _has_no_file(file: str) -> bool:
-    """Code that was made by exec. A cell of a notebook (<ipython-input-...>) and a script from standard input are the user's."""
+    """Whether code was made by exec. A notebook cell (<ipython-input-...>) and a script from standard input are the user's."""
     return file.startswith("<") and not file.startswith(("<ipython", "<stdin", "<string", "<cell"))
 
 
@@ -54,7 +54,7 @@ def line_text(frame: traceback.FrameSummary) -> str:
 
 
 def caller() -> Optional[traceback.FrameSummary]:
-    """The user's line that calls this package now."""
+    """The user's line that is calling this package."""
     return users_frame(sys._getframe(1))
 
 
@@ -86,7 +86,7 @@ def shown(frames: Iterable[traceback.FrameSummary], otherwise: Optional[tracebac
 
 
 def cleaned(stack: str, otherwise: Optional[traceback.FrameSummary] = None) -> str:
-    """A stack as text (as graphs of Dynamo have it), with the frames that `shown` leaves."""
+    """A stack as text (as in Dynamo graphs), with only the frames that `shown` keeps."""
     frames = [traceback.FrameSummary(file, int(line), _RESUMED.sub("", name), line=code.strip(), lookup_line=False) for file, line, name, code in _FRAME.findall(stack)]
     return text_of_stack(shown(frames, otherwise)) if frames else stack
 

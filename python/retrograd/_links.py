@@ -16,7 +16,7 @@ _WRITTEN = "copyslices"  # the node of a write to a view, which is made after th
 
 @dataclass(frozen=True)
 class Ran:
-    """An op as links need it."""
+    """What links need to know of an op."""
 
     n: int
     kind: str  # its name without what tells overloads and in-place forms apart
@@ -60,7 +60,7 @@ class Links:
         return own
 
     def of(self, node: Any, before: int, read: frozenset[int]) -> Optional[int]:
-        """The forward op of a node, whose op `before` reads these storages; None where there is none, or more than one."""
+        """The forward op of a node, whose op `before` reads these storages; None if there is none, or more than one."""
         if node.name() == ACCUMULATE:
             return None
         found = self.forward(node, before, read)
@@ -173,7 +173,7 @@ class Repeats:
 
 
 def _following_number() -> int:
-    """The sequence number of the next node that this thread makes."""
+    """The sequence number of the next autograd node of this thread."""
     return torch._C._autograd._get_sequence_nr()
 
 

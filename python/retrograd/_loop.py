@@ -40,17 +40,17 @@ class Loop:
 
     @property
     def wanted(self) -> bool:
-        """Whether another folder is."""
+        """Whether another folder may be written."""
         return not self.stopped and self.failures < self.limits.folders
 
     @property
     def step(self) -> int:
-        """The number of the step that is under way."""
+        """The number of the current step."""
         return self.updates if self._optimizers else self.backwards
 
     @property
     def optimizer(self) -> Optional[torch.optim.Optimizer]:
-        """The one that made the last update."""
+        """The optimizer that made the last update."""
         return self._last() if self._last is not None else None
 
     def begin_update(self, optimizer: torch.optim.Optimizer) -> bool:
@@ -88,7 +88,7 @@ class Loop:
         return {id(p): p._version for p in self.inner.parameters()}
 
     def rates(self) -> list[Any]:
-        """The learning rates; those on a GPU are not read."""
+        """The learning rates, except those on a GPU."""
         groups = self.optimizer.param_groups if self.optimizer is not None else []
         return [group["lr"].detach().clone() if isinstance(group["lr"], torch.Tensor) else float(group["lr"]) for group in groups if "lr" in group]
 

@@ -1,4 +1,4 @@
-"""What catch() says when the GPU's memory runs out: who held it, and what would free most."""
+"""What catch() prints when the GPU's memory runs out: what held it, and what would free most."""
 from __future__ import annotations
 
 import json
@@ -21,7 +21,7 @@ def ran_out(error: Optional[BaseException]) -> bool:
 
 
 def say_who_held_it(error: BaseException, target: Path) -> Optional[Path]:
-    """Keeps the allocator's history, where it is on, and prints what it shows. Returns the snapshot's path."""
+    """Writes the allocator's history, if it is on, and prints what it shows. Returns the snapshot's path."""
     snapshot = torch.cuda.memory._snapshot()
     if not any(snapshot.get("device_traces", ())):
         say(f"retrograd: out of memory, and no history of the allocator to say who held it: call {_HINT}. {first_line(text_of(error))}")
@@ -37,7 +37,7 @@ def say_who_held_it(error: BaseException, target: Path) -> Optional[Path]:
 
 
 def _report(path: Path) -> Optional[dict[str, Any]]:
-    """What the program says of the request that failed; None where there is no program, or no such request in the history."""
+    """The program's report on the request that failed; None without a program, or without such a request in the history."""
     try:
         done = run(["memory", str(path), "--at", "oom", "--format", "json"], timeout=_SECONDS)
         return json.loads(done.stdout) if done.returncode == 0 else None

@@ -1,4 +1,4 @@
-"""What the parameters of a loop are called: by the model's own names, also where an optimizer has others than the model."""
+"""Names of the parameters in a loop: the model's own names, also for parameters that only an optimizer has."""
 from __future__ import annotations
 
 from typing import Any, Iterator, Optional, Sequence
@@ -10,7 +10,7 @@ _SWITCHED = ("Dropout", "BatchNorm", "InstanceNorm", "RReLU", "Alpha")  # classe
 
 
 def parameters_of(optimizer: torch.optim.Optimizer, model: Optional[torch.nn.Module]) -> Iterator[tuple[torch.Tensor, str, Optional[str]]]:
-    """Each parameter with its name. One that the model does not have is called after the one of the model whose place it has, which comes third."""
+    """Each parameter with its name. A parameter that the model lacks has the name of the model's parameter in its place, which is the third item."""
     own = list(model.named_parameters()) if model is not None else []
     names = {id(p): name for name, p in own}
     given = [(p, f"group{group}.{place}") for group, one in enumerate(optimizer.param_groups) for place, p in enumerate(one["params"])]
@@ -25,7 +25,7 @@ def parameters_of(optimizer: torch.optim.Optimizer, model: Optional[torch.nn.Mod
 
 
 def _place_of(at: int, given: Sequence[Optional[str]], own: Sequence[str], left: Sequence[str]) -> Optional[str]:
-    """The model's parameter whose place an optimizer's has: the same in both lists, after the same one, or the only one left."""
+    """The model's parameter in the place of an optimizer's: at the same place of both lists, after the same parameter, or the only one left."""
     if len(given) == len(own) and own[at] in left:
         return own[at]
     before = given[at - 1] if at > 0 else None
@@ -42,5 +42,5 @@ def members(optimizer: torch.optim.Optimizer, model: Optional[torch.nn.Module]) 
 
 
 def is_switched(module: torch.nn.Module) -> bool:
-    """Whether a module computes otherwise in eval than in train."""
+    """Whether a module computes something else in eval mode than in train mode."""
     return any(word in type(module).__name__ for word in _SWITCHED) or bool(getattr(module, "dropout", 0) if isinstance(getattr(module, "dropout", 0), (int, float)) else 0)

@@ -1,4 +1,4 @@
-"""Norms of gradients: one reading of each."""
+"""Norms of gradients, which are read once each."""
 from __future__ import annotations
 
 from typing import Sequence

@@ -1,4 +1,4 @@
-"""The page of `retrograd report` within another page: what a notebook shows of a recording."""
+"""The page of `retrograd report` in a notebook."""
 from __future__ import annotations
 
 import html
@@ -12,7 +12,7 @@ SECONDS = 300.0
 
 
 def _page(path: Path) -> tuple[Optional[str], str]:
-    """The page, or none and why not."""
+    """The page, or None and the reason."""
     try:
         made = run(["report", str(path), "-o", "-", "--quiet"], timeout=SECONDS)
     except (ProgramNotFound, OSError, TimeoutExpired) as error:
@@ -21,7 +21,7 @@ def _page(path: Path) -> tuple[Optional[str], str]:
 
 
 def embedded(path: Path, facts: Sequence[str]) -> str:
-    """HTML for a cell of a notebook: the page in a frame of its own, whose script reaches nothing around it; `facts` alone where it cannot be made."""
+    """HTML for a notebook cell: the page in a frame, so that its script reaches nothing outside; only `facts` if the page cannot be made."""
     page, reason = _page(path)
     if page is not None:
         return (f'<iframe title="Retrograd: {html.escape(path.name)}" sandbox="allow-scripts" srcdoc="{html.escape(page)}" '

@@ -45,7 +45,7 @@ def _is_our_script(path: Path) -> bool:
 def find() -> Path:
     """The program: $RETROGRAD, else the one in this package, else the first `retrograd` on PATH. Raises ProgramNotFound.
 
-    The script that pip installed for this package is passed over wherever it is named: it would start itself for ever."""
+    Skips the script that pip installed for this package: it would start itself for ever."""
     chosen = os.environ.get("RETROGRAD")
     if chosen and not _is_our_script(Path(chosen)):
         return Path(chosen)
@@ -86,7 +86,7 @@ def _torch_version(program: Path, libraries: Path) -> Optional[str]:
 
 
 def environment(program: Path) -> dict[str, str]:
-    """What the program is started with. The program in a wheel uses the LibTorch of the installed torch, and there is one for each minor version
+    """The environment of the program. The program in a wheel uses the LibTorch of the installed torch, and there is one program for each minor version
     (RETROGRAD_TORCH, which app/front.cpp reads). Raises OtherPyTorch."""
     variables = dict(os.environ)
     if program == carried():
@@ -106,7 +106,7 @@ def run(arguments: Sequence[str], *, timeout: Optional[float] = None) -> "subpro
 
 
 def start(arguments: Sequence[str]) -> "subprocess.Popen[bytes]":
-    """Starts the program, which goes on by itself."""
+    """Starts the program and does not wait for it."""
     program = find()
     return subprocess.Popen([str(program), *arguments], env=environment(program), start_new_session=True)
 

@@ -1,4 +1,4 @@
-"""What a recording says of the exception that ended it: PyTorch's own errors are answered from the ops before them."""
+"""What a recording says about the exception that ended it. PyTorch's own errors are explained from the ops before them."""
 from __future__ import annotations
 
 import json
@@ -34,7 +34,7 @@ class Node:
 
 @dataclass
 class Answer:
-    """Why, in a sentence, and the ops that it names with what each did."""
+    """The reason in a sentence, and the ops that it names, with what each did."""
 
     sentence: str
     ops: list[tuple[str, int]] = field(default_factory=list)
@@ -98,7 +98,7 @@ class Ops:
                 self.errors.append(record)
 
     def storages(self, value: Any) -> Iterator[int]:
-        """Those of the tensors in a record's field."""
+        """Storages of the tensors in a field of a record."""
         if isinstance(value, dict):
             if "t" in value and self._storage[value["t"]] is not None:
                 yield self._storage[value["t"]] or 0
@@ -116,7 +116,7 @@ class Ops:
         return set(self.storages(op["out"]))
 
     def writes(self, op: dict[str, Any]) -> set[int]:
-        """Storages that were there before."""
+        """Older storages that the op writes."""
         written = {self._storage[one] or 0 for one in op.get("writes", []) if self._storage[one] is not None}
         is_view = op.get("hash") is None or all(one is None for one in op["hash"])
         return written if is_view else written | (self.makes(op) & self.reads(op))
@@ -145,7 +145,7 @@ def lines_of(error: BaseException) -> list[dict[str, Any]]:
 
 
 class Raised:
-    """Keeps what an exception of a backward leaves, and answers for it."""
+    """Keeps the state at an exception of a backward, and explains the exception."""
 
     def __init__(self) -> None:
         self._began: tuple[str, int] = ("", 0)  # the last call of the engine: its line, and the ops before it
@@ -155,7 +155,7 @@ class Raised:
         self._began = (line, ops)
 
     def failed(self, error: BaseException, outputs: Sequence[Any]) -> None:
-        """A backward raised; its graph is still there."""
+        """Called when a backward has raised; its graph still exists."""
         ends = [one for one in outputs if isinstance(one, torch.Tensor)]
         self._failed = (error, blocked(outputs, str(error)), ends)
 
@@ -252,7 +252,7 @@ class _Answers:
         return Answer(f"{self.ops.said(cut)} {how}: behind it no parameter has a gradient", [("cut", cut["n"])])
 
     def leads(self, trained: set[int]) -> dict[int, set[int]]:
-        """Of each op, the storages that come from a parameter when it runs."""
+        """For each op, the storages that depend on a parameter when it runs."""
         known = set(trained)
         found = {}
         for op in self.ops.ops:

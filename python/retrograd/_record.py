@@ -23,11 +23,11 @@ NOTICE = "This recording holds the batch, weights and lines of the script. Share
 
 
 class Recording:
-    """What `record` gives. A context manager."""
+    """What `record` returns: a context manager."""
 
     def __init__(self, path: Path, model: Optional[torch.nn.Module], optimizer: Any, steps: Optional[Iterable[int]], limits: Limits, source: bool, update: int = 0,
                  quiet: bool = False):
-        """update: the one that comes first; quiet: nothing is printed."""
+        """update: number of the first update; quiet: nothing is printed."""
         self.path = path
         self.model = model
         self.optimizers: list[torch.optim.Optimizer] = list(optimizer) if isinstance(optimizer, (list, tuple)) else [optimizer] if optimizer is not None else []
@@ -70,7 +70,7 @@ class Recording:
 
     @property
     def answer(self) -> Optional[str]:
-        """Why the exception that ended it was raised, where that is known."""
+        """Why the exception that ended the recording was raised, if known."""
         return self._raised.get("answer")
 
     def _repr_html_(self) -> str:
@@ -93,7 +93,7 @@ class Recording:
     # -- beginning and end
 
     def _failed(self, error: Exception) -> None:
-        """An error of the recorder, or of the disk, must not end a training run."""
+        """Ends the recording after an error of the recorder or the disk, which must not end the training run."""
         self._steps = set()
         if self._mode is not None:
             self._mode.fail(error)
@@ -222,7 +222,7 @@ class Recording:
 
 
 def _size_of(model: Optional[torch.nn.Module], optimizers: Sequence[torch.optim.Optimizer]) -> int:
-    """What the recording will hold of weights, gradients and optimizer states."""
+    """Bytes of weights, gradients and optimizer states that the recording will hold."""
     tensors: list[Any] = [*model.parameters(), *model.buffers()] if model is not None else []
     for optimizer in optimizers:
         tensors += [p for group in optimizer.param_groups for p in group["params"]]
@@ -236,7 +236,7 @@ _backends: Any = torch.backends  # parts of it have no types
 
 
 def _settings() -> dict[str, Any]:
-    """What results depend on, apart from the ops."""
+    """Settings on which results depend."""
     return {"cpu": torch.backends.cpu.get_cpu_capability(), "machine": platform.machine(), "threads": torch.get_num_threads(),
             "deterministic": torch.are_deterministic_algorithms_enabled(), "matmul_precision": torch.get_float32_matmul_precision(),
             "mkldnn": bool(_backends.mkldnn.is_available())} | ({"gpu": torch.cuda.get_device_name(), "cuda": torch.version.cuda, "cudnn": _backends.cudnn.version()}
@@ -258,12 +258,12 @@ def record(path: Union[str, Path], function: Optional[Callable[..., Any]] = None
         with retrograd.record("folder", model=model, optimizer=optimizer): ...     # any code, any number of steps
         retrograd.record("folder", function, *args, model=model)                   # one call; returns what it returns
 
-    Values flow as always: the loop's results stay the same bit for bit, and exceptions are the loop's. Functions of torch.compile run eagerly meanwhile.
+    The loop's results stay the same, bit for bit, and its exceptions pass through. Functions of torch.compile run eagerly meanwhile.
 
-    path: a new folder; a number is added where it is taken. Ranks write into folders of their own within it.
-    model, optimizer: give tensors their names; steps are updates of the (last) optimizer.
-    steps: the updates to record in a loop, from 0: 7, or range(7, 9). Without it, all that runs.
-    limits: folder_bytes and ops. source=False leaves lines of code out.
+    path: a new folder; a number is added if the name is taken. Each rank writes a folder of its own within it.
+    model, optimizer: give tensors their names; steps count updates of the (last) optimizer.
+    steps: the updates to record in a loop, from 0: 7, or range(7, 9). Without it, everything.
+    limits: folder_bytes and ops. source=False leaves the text of code lines out.
     """
     target = Path(path).absolute()
     if ranks() > 1:

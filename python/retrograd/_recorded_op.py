@@ -1,4 +1,4 @@
-"""What a recording has of one op."""
+"""What a recording holds about one op."""
 from __future__ import annotations
 
 from typing import Any, Iterator, Mapping, Optional, Sequence
@@ -26,7 +26,7 @@ _WORKSPACES = {"aten.mkldnn_rnn_layer.default": 3, "aten._cudnn_rnn.default": 3,
 
 
 class Op:
-    """One op: what is written of it, before and after it runs."""
+    """One op: its record, before and after it runs."""
 
     def __init__(self, mode: RecorderState, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]):
         self.mode, self.function = mode, function
@@ -126,7 +126,7 @@ class Op:
         self.record["values"] = names
 
     def _describe(self, outs: Sequence[torch.Tensor]) -> None:
-        """Where the op ran, and what it belongs to."""
+        """Adds where the op ran, and what it belongs to."""
         record, place, mode = self.record, self.place, self.mode
         if self.stack is not None:
             record["stack"] = self.stack
@@ -179,7 +179,7 @@ class Op:
 
 
 def _tensors(value: Any) -> Iterator[torch.Tensor]:
-    """Those that can be described."""
+    """The tensors that can be described."""
     if isinstance(value, torch.Tensor):
         if describable(value):
             yield value

@@ -61,7 +61,7 @@ class Recorder(RecorderState, TorchDispatchMode):  # type: ignore[no-untyped-cal
         take_off(self)
 
     def why(self, error: BaseException, source: bool) -> dict[str, Any]:
-        """What the manifest says of the exception that ends the recording."""
+        """The manifest's entry for the exception that ends the recording."""
         self.stream.flush()
 
         def storage(one: Any) -> Optional[int]:
@@ -113,13 +113,13 @@ class Recorder(RecorderState, TorchDispatchMode):  # type: ignore[no-untyped-cal
                 self.fail(error)
 
     def fail(self, error: Exception) -> None:
-        """An error of the recorder must not end a training run."""
+        """Ends the recording after an error of the recorder, which must not end the training run."""
         self.full = True
         self.note(f"the recording ends at op {self.recording.ops}: {first_line(text_of(error))}")
 
 
 class Given:
-    """Calls `given` with each tensor whose memory numpy gets, until it is removed."""
+    """Calls `given` with each tensor whose memory is given to numpy, until it is removed."""
 
     def __init__(self, given: Callable[[torch.Tensor], None]):
         self._on = True

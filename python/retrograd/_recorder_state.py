@@ -21,7 +21,7 @@ FLUSH_EVERY = 500  # ops: what a killed process loses at most
 
 
 class Recorded(Protocol):
-    """What of a recording its recorder asks."""
+    """What the recorder asks of its recording."""
 
     model: Optional[torch.nn.Module]
     optimizers: list[torch.optim.Optimizer]
@@ -34,7 +34,7 @@ class Recorded(Protocol):
 
 @dataclass
 class Memory:
-    """A storage that is there."""
+    """A storage that exists."""
 
     id: int
     bytes: int
@@ -45,7 +45,7 @@ class Memory:
 
 
 class Held(weakref.ref[Any]):
-    """A storage that may go. When it goes, this is put into a queue by a function in C: an interrupt from the keyboard would be lost in a callback in Python."""
+    """A storage that may be freed. A function in C then puts this into a queue: a Python callback would lose an interrupt from the keyboard."""
 
     __slots__ = ("key", "number")
     key: int
@@ -53,7 +53,7 @@ class Held(weakref.ref[Any]):
 
 
 class RecorderState:
-    """What a recorder knows, and the records that it writes of it. An op asks it before and after it runs."""
+    """What a recorder knows, and the records that it writes about it. Each op asks it before and after it runs."""
 
     def __init__(self, recording: Recorded, stream: Stream):
         self.recording, self.stream = recording, stream
@@ -121,7 +121,7 @@ class RecorderState:
             self._role(buffer, "buffer", name)
 
     def _adopt(self, module: torch.nn.Module) -> None:
-        """An outermost module begins, and no model was given: it is the model where it has what an optimizer updates."""
+        """If no model was given: takes the outermost module that begins now as the model if it has parameters that an optimizer updates."""
         own = {id(p) for p in module.parameters()}
         given = [p for optimizer in self.recording.optimizers for group in optimizer.param_groups for p in group["params"]]
         if own and (not given or any(id(p) in own for p in given)):
@@ -139,7 +139,7 @@ class RecorderState:
             self._role(parameter.grad, "gradient", name)
 
     def _name_gradients(self) -> None:
-        """After a backward: a scaler that skips the step calls no optimizer, which would name them."""
+        """Names gradients after a backward. The optimizer would, but a scaler that skips the step does not call it."""
         for name, parameter in self.recording.model.named_parameters() if self.recording.model is not None else ():
             self._role(parameter.grad, "gradient", name)
         for optimizer in self.recording.optimizers:
@@ -193,7 +193,7 @@ class RecorderState:
         return number
 
     def _forget_gone(self) -> None:
-        """Another storage may be at the same place by now."""
+        """Forgets freed storages: another storage may have their address."""
         while self._gone:
             held = self._gone.popleft()
             found = self._storages.get(held.key)
@@ -211,7 +211,7 @@ class RecorderState:
         return found[1] if found is not None else None
 
     def storages_of(self, tensors: Iterable[torch.Tensor]) -> list[int]:
-        """Ids of the storages that are known."""
+        """Ids of the known storages."""
         return [found.id for found in map(self.memory, tensors) if found is not None]
 
     def tensor(self, tensor: torch.Tensor, is_input: bool) -> int:
@@ -219,7 +219,7 @@ class RecorderState:
         return self.stream.once("tensor", key, lambda: fields)
 
     def is_foreign(self, storage: Any, stack: Optional[int] = None) -> None:
-        """Others than PyTorch may write a storage from here on. `stack`: where it was given to them."""
+        """From here on, code outside of PyTorch may write the storage. `stack`: where that code got it."""
         found, size = self._storages.get(storage._cdata), storage.nbytes()
         if found is not None and found[0]() is storage and size:
             held, memory = found
@@ -256,7 +256,7 @@ class RecorderState:
         memory.digest, memory.since = digest, self.recording.ops - 1
 
     def wrote(self, tensor: torch.Tensor, value: Optional[torch.Tensor], fresh: bool) -> None:
-        """After an op wrote a tensor: what is known of its storage."""
+        """Updates what is known of a storage after an op wrote a tensor."""
         memory = self.memory(tensor)
         if memory is None:
             return
@@ -272,7 +272,7 @@ class RecorderState:
     # -- around ops
 
     def change_modes(self, place: Place) -> None:
-        """Writes the modes that follow, where they are others, and the begin of a backward."""
+        """Writes a change of modes, and the begin of a backward."""
         autocast = {kind: str(torch.get_autocast_dtype(kind)).removeprefix("torch.") for kind in casting()}
         modes = {"grad": torch.is_grad_enabled(), "inference": torch.is_inference_mode_enabled(), "autocast": autocast, "phase": place.phase}
         within = place.node is not None
@@ -298,7 +298,7 @@ class RecorderState:
         self._freed.clear()
 
     def generator(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Optional[dict[str, Any]]:
-        """The generator that an op draws from, and its state where that is not what the draw before left."""
+        """The generator that an op draws from, with its state if that is not what the last draw left."""
         tags = getattr(function, "tags", ())
         if torch.Tag.nondeterministic_seeded not in tags:
             return None
@@ -343,7 +343,7 @@ class RecorderState:
         self._arriving[memory.id] = (op, self.tensor(tensor, False), tensor.detach())
 
     def hashes(self, op: int, values: list[Optional[torch.Tensor]]) -> Optional[list[Optional[str]]]:
-        """The hashes as text; None where they are on a GPU, and written later."""
+        """The hashes as text; None for those on a GPU, which are written later."""
         if any(value is not None and value.device.type != "cpu" for value in values):
             self._late.append((op, values))
             if len(self._late) >= FLUSH_EVERY:

@@ -1,4 +1,4 @@
-"""A run of the script that is there to record one step: RETROGRAD_RECORD=STEP."""
+"""A run of the script to record one step: RETROGRAD_RECORD=STEP."""
 from __future__ import annotations
 
 import json
@@ -14,7 +14,7 @@ from ._record import Recording
 
 
 class Rerun:
-    """Records one step of the loop, and compares the losses before it with those that the run before had."""
+    """Records one step of the loop, and compares the losses before it with those of the first run."""
 
     def __init__(self, step: int, folder: Path, model: torch.nn.Module, optimizer: Optional[torch.optim.Optimizer], limits: Limits):
         self._step = step
@@ -37,7 +37,7 @@ class Rerun:
         return step == self._step and not self._ended
 
     def ends_at(self, step: int) -> bool:
-        """Whether the step is over with the updates that are done; then the recording is written."""
+        """Whether the step is over after so many updates; then the recording is written."""
         if step > self._step and not self._ended:
             self.end(None)
             say("  The loop goes on without; Ctrl+C ends it.")
@@ -56,7 +56,7 @@ class Rerun:
             f"  Open it:\n    retrograd {quoted(self._recording.path)}\n  In a terminal:\n{_again.headless(self._recording.path)}")
 
     def compare(self, now: Mapping[str, Any]) -> None:
-        """The numbers of a backward, with those of the same one in the run before."""
+        """Compares the numbers of a backward with those of the same backward in the first run."""
         before = self._before.get((now["step"], now["microbatch"]))
         if before is None or self._ended or now["step"] >= self._step:
             return
@@ -72,7 +72,7 @@ class Rerun:
 
 
 def _numbers(folder: Path) -> dict[tuple[int, int], dict[str, Any]]:
-    """Of the run before, as its folder has them."""
+    """The numbers of the first run, from its folder."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text())
         return {(one["step"], one["microbatch"]): one for one in manifest["history"]}

@@ -1,4 +1,4 @@
-"""Writes a .safetensors file: a header in JSON with the place of each tensor, then the bytes. Needs PyTorch alone."""
+"""Writes a .safetensors file: a header in JSON with the place of each tensor, then the bytes. Needs only PyTorch."""
 from __future__ import annotations
 
 import ctypes
@@ -13,7 +13,7 @@ _NAMES = {torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torc
 
 
 def storable(tensor: torch.Tensor) -> bool:
-    """Whether the format has this tensor's dtype. Complex tensors are written as pairs of real numbers."""
+    """Whether the format has the tensor's dtype. Complex tensors are written as pairs of real numbers."""
     return tensor.layout == torch.strided and (tensor.dtype in _NAMES or tensor.is_complex())
 
 

@@ -15,7 +15,7 @@ from ._folder import say
 
 
 class Finder:
-    """Finds the model of a script: the first module that is called with gradients, from outside of any other, and holds half of what an optimizer trains."""
+    """Finds the model of a script: the first outermost module that is called with gradients and holds half of the parameters of an optimizer."""
 
     def __init__(self) -> None:
         self.caught: Optional[Catch] = None
@@ -77,7 +77,7 @@ class Finder:
 
 
 def run_script(path: Path, arguments: Sequence[str]) -> None:
-    """Runs it as `python train.py ARGS` does. What the script raises is the caller's."""
+    """Runs the script as `python train.py ARGS` does. Its exceptions pass through."""
     sys.argv = [str(path), *arguments]
     sys.path[0] = str(path.resolve().parent)
     with Finder():

@@ -21,7 +21,7 @@ class Generators:
         return Generators(torch.get_rng_state(), gpus)
 
     def philox(self) -> dict[str, dict[str, int]]:
-        """Seed and offset of each GPU's generator, of which its next draws are a function: its state is these two numbers."""
+        """Seed and offset of each GPU's generator. They are its whole state."""
         return {f"cuda:{index}": {"seed": int.from_bytes(bytes(state[:8].tolist()), "little", signed=True), "offset": int.from_bytes(bytes(state[8:16].tolist()), "little", signed=True)}
                 for index, state in self.gpus.items() if state.numel() == 16}
 
@@ -35,7 +35,7 @@ class Generators:
 
     @contextlib.contextmanager
     def again(self) -> Iterator[None]:
-        """Draws again what was drawn from here on; afterwards the generators are as they were before."""
+        """Repeats the draws since this state; afterwards the generators are as they were before."""
         before = Generators(torch.get_rng_state(), {i: torch.cuda.get_rng_state(i) for i in self.gpus})
         self.restore()
         try:

@@ -1,4 +1,4 @@
-"""What is kept of one call of a model until its backward is over."""
+"""What is kept about one call of a model until its backward is over."""
 from __future__ import annotations
 
 import math
@@ -59,7 +59,7 @@ class Step:
         return [loss.value for loss in self.losses] or ([self.own_loss] if self.own_loss is not None else [])
 
     def failure_without_backward(self) -> Optional[Failure]:
-        """What is wrong with the loss, or with the outputs where no number was computed from them."""
+        """What is wrong with the loss, or with the outputs if no number was computed from them."""
         followed = "" if self.backward_began else "; no backward followed"
         if not self.backward_began and not self.loss_values and self.between is not None and self.between.last_number is not None:
             self.losses = [Loss(*self.between.last_number)]
@@ -71,7 +71,7 @@ class Step:
         return Failure("nan_output", f"an output of the model has a NaN{followed}") if has_nan else None
 
     def begin_backward(self, ends: Sequence[torch.Tensor], gradients: Sequence[Any], scaled: bool) -> None:
-        """Works out which calls between the outputs and the losses are part of the step. Without another, what backward is called on is the loss, unless it is `scaled`."""
+        """Finds the calls between the outputs and the losses that are part of the step. Without a named loss, it is what backward is called on, unless that is `scaled`."""
         self.backward_began = True
         if self.between is not None:
             self.ends = [(self.between.end(end), gradient.detach() if isinstance(gradient, torch.Tensor) else torch.ones_like(end.detach())) for end, gradient in zip(ends, gradients)]
@@ -80,7 +80,7 @@ class Step:
             self.link()
 
     def link(self) -> None:
-        """Finds the calls that lead to the losses; where they are not all known, the graph ends at the model's outputs."""
+        """Finds the calls that lead to the losses. If a call is unknown, the graph ends at the model's outputs."""
         self.program, self.unseen = None, None
         if self.between is None:
             return
@@ -102,12 +102,12 @@ class Step:
         return [End(Output(self.own_loss_position), 0)] if self.own_loss_position is not None else []
 
     def release(self) -> None:
-        """Lets go of what a folder would have needed."""
+        """Frees what only a folder would have needed."""
         self.cotangents.clear()
         self.kept_bytes = 0
 
     def gradient_of(self, end: End) -> Optional[torch.Tensor]:
-        """What backward gave to an end of the program; None where it gave nothing."""
+        """The gradient that backward gave to an end of the program, or None."""
         if self.ends_are_named:
             return next((loss.gradient for loss in self.losses if loss.end == end), None)
         return next((gradient for root, gradient in self.ends if root == end), None)

@@ -20,7 +20,7 @@ _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode  # mad
 
 
 class DataFiles:
-    """Data by name, in files of about 64 MiB. A file gets its name once it is complete."""
+    """Writes tensors by name, in files of about 64 MiB. A file gets its name when it is complete."""
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -63,7 +63,7 @@ class DataFiles:
 
 
 class Stream:
-    """Records, one JSON object a line. What several records refer to is written once, before the first that does."""
+    """Writes records, one JSON object per line. What several records refer to is written once, before the first of them."""
 
     def __init__(self, folder: Path, source: bool):
         self.data = DataFiles(folder / "data")
@@ -77,7 +77,7 @@ class Stream:
 
     @property
     def written(self) -> int:
-        """Bytes so far."""
+        """Bytes written so far."""
         return self._characters + self.data.written
 
     def write(self, record: dict[str, Any]) -> None:
@@ -186,7 +186,7 @@ def describable(tensor: torch.Tensor) -> bool:
 
 
 def described(tensor: torch.Tensor, storage: Callable[[torch.Tensor], int], part: Callable[[torch.Tensor], int]) -> tuple[Hashable, dict[str, Any]]:
-    """What is written of a tensor, and what makes two of them equal."""
+    """The description of a tensor. Tensors with equal descriptions are one."""
     dtype = str(tensor.dtype).removeprefix("torch.")
     if tensor.layout != torch.strided:
         parts = {name: part(one) for name, one in parts_of(tensor).items()}

@@ -1,4 +1,4 @@
-"""Arguments and results of models as leaves and back: what torch's pytree knows, and dataclasses, which it takes for leaves."""
+"""Takes arguments and results of models apart and puts them together: as torch's pytree, and also dataclasses, which pytree treats as leaves."""
 from __future__ import annotations
 
 import copy
@@ -12,7 +12,7 @@ Path = tuple[Any, ...]
 
 
 class Tree:
-    """A nest of containers, taken apart. `leaves` are in order; a leaf's path holds one key for each container around it."""
+    """Nested containers, taken apart. `leaves` are in order; a leaf's path has a key for each container around it."""
 
     def __init__(self, value: Any):
         keyed, self._spec = pytree.tree_flatten_with_path(value)
@@ -27,7 +27,7 @@ class Tree:
             self.leaves += inner.leaves if inner is not None else [leaf]
 
     def with_leaves(self, leaves: Sequence[Any]) -> Any:
-        """The same nest around other leaves. Containers are new; the given ones stay as they are."""
+        """The same containers with other leaves. Containers are copied."""
         return self._built(iter(leaves))
 
     def _built(self, leaves: Iterator[Any]) -> Any:
@@ -51,13 +51,13 @@ def _replaced(one: Any, fields: dict[str, Any]) -> Any:
 
 
 def mapped(function: Callable[[Any], Any], value: Any) -> Any:
-    """The same nest with `function` of each leaf."""
+    """The same containers with `function` applied to each leaf."""
     tree = Tree(value)
     return tree.with_leaves([function(leaf) for leaf in tree.leaves])
 
 
 def tensor_leaves(value: Any) -> list[torch.Tensor]:
-    """The tensors in arguments or in what a model returns, in order."""
+    """The tensors in arguments or results, in order."""
     return [leaf for leaf in Tree(value).leaves if isinstance(leaf, torch.Tensor)]
 
 

@@ -25,7 +25,7 @@ ACCUMULATE = "torch::autograd::AccumulateGrad"
 
 
 def _kind(code: CodeType) -> tuple[str, Optional[str]]:
-    """Whose a function is, and its mark."""
+    """Whose function it is, and its mark."""
     found = _kinds.get(code)
     if found is None:
         marks = next((marks for tail, marks in _MARKS.items() if code.co_filename.endswith(tail)), {})
@@ -35,7 +35,7 @@ def _kind(code: CodeType) -> tuple[str, Optional[str]]:
 
 @dataclass
 class Place:
-    """Where one op runs."""
+    """The place where an op runs."""
 
     frames: list[tuple[CodeType, int]] = field(default_factory=list)  # the user's, innermost last
     phase: str = "other"
@@ -55,7 +55,7 @@ def _function_of(frame: Any) -> Optional[str]:
 
 
 def _name(function: Any) -> Optional[str]:
-    """Of a custom Function; None for those by which PyTorch makes checkpoints."""
+    """The name of a custom Function; None for those that implement PyTorch's checkpoints."""
     return None if getattr(function, "__module__", None) == "torch.utils.checkpoint" else getattr(function, "__qualname__", None)
 
 
@@ -106,7 +106,7 @@ class Where:
                 self.after_forward = True
 
     def taken_in_eval(self) -> list[str]:
-        """The modules that were called in eval since the last backward: those that compute otherwise there; else the outermost."""
+        """The modules that were called in eval mode since the last backward: those that compute something else there, or otherwise the outermost."""
         found, self._in_eval = self._in_eval, {}
         return sorted(path for path, switched in found.items() if switched) or ([""] if "" in found else [])
 
@@ -114,7 +114,7 @@ class Where:
         return self._threads.setdefault(threading.get_ident(), len(self._threads))
 
     def now(self) -> Place:
-        """Looks at the stack of Python, outwards from the op."""
+        """Finds the place from the Python stack, outwards from the op."""
         place = Place()
         inner: list[CodeType] = []  # frames within the innermost backward
         marks: list[tuple[str, Any]] = []

@@ -23,9 +23,9 @@ OF_ANOTHER_RANK = "another rank made it"
 
 
 def write_failure(loop: Loop, steps: Sequence[Step], failure: Failure, weights_kept: bool = False) -> tuple[Folder, Step]:
-    """Writes the folder of the call, among those of the failing backward, that makes the NaN or Inf; returns it too. With FSDP2 every rank has to call this.
+    """Writes the folder of the call of the failing backward that makes the NaN or Inf, and returns it. With FSDP2 every rank has to call this.
 
-    weights_kept: the model has its weights from before the step, though it was updated since."""
+    weights_kept: the model has the weights from before the step, although it was updated since."""
     sharded = loop.sharding.kind == "fsdp2"
     model = gathered(loop.inner) if sharded else loop.inner
     ordered = sorted(steps, key=_suspicion)
@@ -40,7 +40,7 @@ def write_failure(loop: Loop, steps: Sequence[Step], failure: Failure, weights_k
 
 
 def write_folder_without_graph(loop: Loop, step: int, failure: Failure, record: Optional[Callable[[Path], Again]] = None) -> Folder:
-    """Writes the folder of a step that nothing is kept of but its numbers, for the run that records it; or that `record` runs again."""
+    """Writes the folder of a step of which only numbers are kept, for the run that records it, or a step that `record` runs again."""
     writer = FolderWriter(loop.target / f"step{step}{_suffix()}", loop.limits)
     try:
         contents: dict[str, Any] = {"kind": "catch", "step": step, "microbatch": 0, **_circumstances(loop, failure)}
@@ -59,7 +59,7 @@ def _suffix() -> str:
 
 
 def _suspicion(step: Step) -> int:
-    """In which order calls are tried: 0 for one whose graph has the ops that made a NaN or Inf, as far as one can know, 1 for one that got it from elsewhere."""
+    """The order in which calls are tried: 0 if the call's graph seems to have the ops that made the NaN or Inf, 1 if it got them from elsewhere."""
     gradients = [*step.cotangents.values(), *(loss.gradient for loss in step.losses if loss.gradient is not None), *step.loss_values]
     if _finite(gradients):
         return 2
@@ -71,7 +71,7 @@ def _finite(tensors: Iterable[torch.Tensor]) -> bool:
 
 
 def _written(loop: Loop, model: torch.nn.Module, step: Step, failure: Failure, cannot: list[str], last: bool) -> Optional[Folder]:
-    """The folder of one call; None where all its values are finite when PyTorch runs it again, unless it is the last to try."""
+    """The folder of one call; None if all its values are finite when PyTorch runs it again, unless it is the last to try."""
     sharded = model is not loop.inner
     # Ranks may see a NaN in different microbatches of an update: their folders still have the same name.
     name = f"step{step.index}" + (_suffix() or (f"-{step.microbatch}" if step.microbatch else ""))
@@ -129,7 +129,7 @@ def _written(loop: Loop, model: torch.nn.Module, step: Step, failure: Failure, c
 
 
 def _circumstances(loop: Loop, failure: Failure) -> dict[str, Any]:
-    """What is known of the failure and of the steps before it."""
+    """What is known about the failure and the steps before it."""
     optimizer = loop.optimizer
     return {"failure": {"kind": failure.kind, "message": failure.message, "parameters": list(failure.names)[:100], "parameters_total": len(failure.names)},
             "numbers": {key: number(value) for key, value in (("loss", failure.loss), ("gradient_norm", failure.norm)) if value is not None},
@@ -142,7 +142,7 @@ def _is_reduced(loop: Loop, failure: Failure) -> bool:
 
 
 def _of_which_rank(loop: Loop, failure: Failure, reproduced: bool, compared: bool) -> str:
-    """For the message: where the NaN in a reduced gradient was made, as far as this rank can know."""
+    """For the message: which rank made the NaN in a reduced gradient, as far as this rank knows."""
     if not _is_reduced(loop, failure) or failure.loss is None:
         return ""
     if reproduced:
@@ -190,7 +190,7 @@ def _as_it_was(leaf: Any, step: Step, to_cpu: bool) -> Any:
 
 
 class _Picked:
-    """Which outputs a failing step's graph has: the losses where they are known, else the model's outputs that got a gradient."""
+    """The outputs of a failing step's graph: the losses if they are known, else the model's outputs that got a gradient."""
 
     def __init__(self, step: Step, call: Call, to_cpu: bool):
         def here(tensor: torch.Tensor) -> torch.Tensor:
@@ -234,7 +234,7 @@ class _Picked:
 
 
 def _names_of(program: Program) -> list[tuple[str, Given]]:
-    """The tensors that a loss has from elsewhere, each once, by the names of the parameters that they are passed as."""
+    """The tensors that a loss gets from elsewhere, each once, named after the parameters that they are passed as."""
     found: dict[int, tuple[str, Given]] = {}
     for recorded in program.calls.values():
         args, kwargs = recorded.tree.with_leaves([_Leaf(leaf) if isinstance(leaf, Given) else leaf for leaf in recorded.tree.leaves])
@@ -245,14 +245,14 @@ def _names_of(program: Program) -> list[tuple[str, Given]]:
 
 
 class _Leaf:
-    """A leaf of arguments that stands for a tensor."""
+    """Stands for a tensor in arguments."""
 
     def __init__(self, given: Given):
         self.given = given
 
 
 def _compare(contents: dict[str, Any], entry: dict[str, Any], picked: _Picked, failure: Failure) -> None:
-    """Says where the step, run once more, does not have the loss that the loop had."""
+    """Says so if the second run of the step has another loss than the loop."""
     if failure.loss is None or picked.loss_at is None:
         return
     again = entry["numbers"].get(f"out.{picked.loss_at}")
@@ -263,7 +263,7 @@ def _compare(contents: dict[str, Any], entry: dict[str, Any], picked: _Picked, f
 
 
 def _say_which_backwards_are_missing(entry: dict[str, Any], failure: Failure) -> None:
-    """Where only gradients are not finite, the backward of a custom Function may have made them so."""
+    """If only gradients are not finite, names the custom Functions whose backward may have made them so."""
     functions = [f"{one['name']} ({one['line']})" for one in entry.get("custom_backward", []) if one["kind"] == "function"]
     if failure.has_root and functions and entry["not_finite"] and not any(name.startswith("out.") for name in entry["not_finite"]):
         entry["cannot_replay"].append(f"the backward of {', '.join(functions)}: torch.export leaves it out. Where walk-nan finds no NaN in the graph, that backward made it")
@@ -280,7 +280,7 @@ def _first_bad(graphs: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _recorded(writer: FolderWriter, module: torch.nn.Module, values: GraphValues) -> Optional[dict[str, str]]:
-    """Norms of every op's outputs, recorded by PyTorch's DebugMode while the step runs once more (PyTorch 2.15)."""
+    """Norms of every op's outputs, which PyTorch's DebugMode records during a second run of the step (PyTorch 2.15)."""
     try:
         from torch.utils._debug_mode import DebugMode
 
