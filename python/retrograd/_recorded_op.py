@@ -16,6 +16,10 @@ _SILENT_WRITES = {  # what their schemas do not say: running statistics that the
     "aten.native_batch_norm.default": (3, 4), "aten.cudnn_batch_norm.default": (3, 4), "aten.miopen_batch_norm.default": (3, 4),
 }
 
+_COLLECTIVE_WRITES = {  # collectives whose schemas say neither what they write nor give it back: the argument that they fill
+    "c10d.allgather_coalesced_.default": 0, "c10d.allgather_into_tensor_coalesced_.default": 0, "c10d.allreduce_coalesced_.default": 0, "c10d.alltoall_base_.default": 0,
+    "c10d.gather_.default": 0, "c10d.recv_.default": 0, "c10d.recv_any_source_.default": 0, "c10d.reduce_.default": 0, "c10d.reduce_scatter_tensor_coalesced_.default": 0,
+}
 _LEAVES_UNWRITTEN = frozenset((  # ops that make memory, or more of it, and write nothing to it: as core/trace/op_traits.cpp has them
     "aten._empty_affine_quantized", "aten._empty_per_channel_affine_quantized", "aten.empty", "aten.empty_like", "aten.empty_permuted", "aten.empty_quantized",
     "aten.empty_strided", "aten.new_empty", "aten.new_empty_strided", "aten._resize_output", "aten._resize_output_", "aten.resize", "aten.resize_", "aten.resize_as", "aten.resize_as_",
@@ -173,9 +177,10 @@ class Op:
         model = self.mode.recording.model
         if model is None:
             return None
-        if not self.mode.parameter_names:
-            self.mode.parameter_names = {id(p): name for name, p in model.named_parameters()}
-        return self.mode.parameter_names.get(id(variable))
+        names = self.mode.parameter_names
+        if id(variable) not in names:  # fully_shard puts others into the modules while they compute
+            names.update((id(p), name) for name, p in model.named_parameters())
+        return names.get(id(variable))
 
 
 def _tensors(value: Any) -> Iterator[torch.Tensor]:
@@ -219,6 +224,8 @@ def _written_arguments(function: Any, name: str, args: Sequence[Any], kwargs: Ma
     """The arguments that an op writes, as its schema says."""
     schema = getattr(function, "_schema", None)
     found = [args[i] for i in _SILENT_WRITES.get(name, ()) if i < len(args) and args[i] is not None and args[5]]
+    if name in _COLLECTIVE_WRITES:
+        found.append(args[_COLLECTIVE_WRITES[name]])
     if schema is None or not schema.is_mutable:
         return found
     for place, argument in enumerate(schema.arguments):

@@ -13,7 +13,8 @@ from ._folder import Limits
 from ._hash import hashed, text
 from ._links import Links, Repeats
 from ._names import members, parameters_of
-from ._stream import Stream, described
+from ._shards import shard_of
+from ._stream import Stream, described, fields_of, geometry
 from ._where import Place, Where
 
 _SMALL = 64 << 10  # bytes of memory that is looked at before each op
@@ -65,6 +66,7 @@ class RecorderState:
         self._gone: deque[Held] = deque()
         self._freed: list[int] = []  # ids of storages, until it is written
         self._roles: dict[int, tuple[weakref.ref[Any], str, str, Optional[str]]] = {}  # of storages that no op has had yet
+        self._shards: dict[int, list[tuple[weakref.ref[Any], tuple[Any, ...], dict[str, Any]]]] = {}  # the same of parts of DTensors
         self._generators: dict[str, torch.Tensor] = {}
         self._modes: Optional[dict[str, Any]] = None
         self._part = 0
@@ -101,6 +103,9 @@ class RecorderState:
     # -- names
 
     def _role(self, tensor: Any, role: str, name: str, state: Optional[str] = None) -> None:
+        shard = shard_of(tensor)
+        if shard is not None:
+            self._shard(shard[0], {"role": role, "name": name} | ({"state": state} if state else {}) | shard[1])
         if isinstance(tensor, torch.Tensor) and type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.layout == torch.strided:
             storage = tensor.untyped_storage()
             memory = self.memory(tensor)
@@ -108,6 +113,19 @@ class RecorderState:
                 self._write_name(memory.id, role, name, state)
             else:
                 self._roles[storage._cdata] = (weakref.ref(storage), role, name, state)
+
+    def _shard(self, local: torch.Tensor, fields: dict[str, Any]) -> None:
+        """What a rank's part of a DTensor is; said once an op has its storage, as names are."""
+        storage, key = local.untyped_storage(), geometry(local)
+        memory = self.memory(local)
+        if memory is not None:
+            self._write_shard(memory.id, key, fields)
+        else:
+            self._shards.setdefault(storage._cdata, []).append((weakref.ref(storage), key, fields))
+
+    def _write_shard(self, storage: int, key: tuple[Any, ...], fields: dict[str, Any]) -> None:
+        number = self.stream.once("tensor", (storage, *key), lambda: fields_of(storage, key))
+        self.stream.once("shard", (number, fields["role"], fields["name"], fields.get("state")), lambda: {"t": number} | fields)
 
     def _write_name(self, storage: int, role: str, name: str, state: Optional[str]) -> None:
         self._foreign.pop(storage, None)
@@ -190,6 +208,9 @@ class RecorderState:
         waiting = self._roles.pop(key, None)
         if waiting is not None and waiting[0]() is storage:  # else its storage went, as gradients from before the step do, and another has its place
             self._write_name(number, *waiting[1:])
+        for reference, geometry_, fields in self._shards.pop(key, []):
+            if reference() is storage:
+                self._write_shard(number, geometry_, fields)
         return number
 
     def _forget_gone(self) -> None:

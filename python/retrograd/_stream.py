@@ -194,11 +194,20 @@ def described(tensor: torch.Tensor, storage: Callable[[torch.Tensor], int], part
         if tensor.layout == torch.sparse_coo:
             fields["coalesced"] = tensor.is_coalesced()
         return (fields["layout"], tuple(tensor.shape), dtype, tuple(parts.items()), fields.get("coalesced")), fields
-    own = storage(tensor)
-    key = (own, tensor.storage_offset(), tuple(tensor.shape), tensor.stride(), tensor.dtype, tensor.is_conj(), tensor.is_neg())
-    fields = {"storage": own, "offset": key[1], "sizes": list(key[2]), "strides": list(key[3]), "dtype": dtype}
-    if key[5]:
+    own, key = storage(tensor), geometry(tensor)
+    return (own, *key), fields_of(own, key)
+
+
+def geometry(tensor: torch.Tensor) -> tuple[Any, ...]:
+    """How a strided tensor lies in its storage."""
+    return tensor.storage_offset(), tuple(tensor.shape), tensor.stride(), tensor.dtype, tensor.is_conj(), tensor.is_neg()
+
+
+def fields_of(storage: int, key: tuple[Any, ...]) -> dict[str, Any]:
+    """The record of a tensor that lies so in a storage."""
+    fields = {"storage": storage, "offset": key[0], "sizes": list(key[1]), "strides": list(key[2]), "dtype": str(key[3]).removeprefix("torch.")}
+    if key[4]:
         fields["conj"] = True
-    if key[6]:
+    if key[5]:
         fields["neg"] = True
-    return key, fields
+    return fields
