@@ -253,7 +253,8 @@ class RecorderState:
         """Finds bytes that changed without an op: each time in memory that others may write, else once for each storage and part of the step. On a GPU that would wait for
         it, and is left out."""
         memory = self.memory(tensor)
-        if memory is not None and tensor.device.type == "cpu" and (memory.looked != self._part or memory.id in self._foreign):
+        read_apart = memory is not None and memory.digest is None and self._modes is not None and self._modes["phase"] in ("accumulation", "hook")  # DDP's buckets, which hooks write from threads
+        if memory is not None and tensor.device.type == "cpu" and (memory.looked != self._part or memory.id in self._foreign or read_apart):
             memory.looked = self._part
             self._compare(memory, tensor.untyped_storage(), stack)
 

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "app/cli/check/check_log.h"
+#include "app/cli/check/check_ranks.h"
 #include "app/cli/check/check_recording.h"
 #include "app/cli/check/checks.h"
 #include "app/cli/parsing/input.h"
@@ -77,6 +78,10 @@ Run setUpCheck(Parser parser) {
         badUse("is a recording: it is compared with its own hashes, not with a reference", checks->files.front());
       recording->format = checks->format;
       return checkRecording(checks->files.front(), *recording, progress);
+    }
+    if (format == Format::ranks) {
+      recording->format = checks->format;
+      return checkRanks(inputFile(checks->files.front()), *recording, progress);
     }
     if (recording->strict || !recording->against.empty())
       badUse("--strict and --against are for one recording (retrograd.record in Python makes it)", "check");

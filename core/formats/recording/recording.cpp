@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <filesystem>
 
@@ -190,6 +191,23 @@ std::string recordedLine(const Document& document, SourceStackId source) {
 bool isRecording(const std::string& path) {
   std::error_code ignored;
   return fs::is_directory(path, ignored) && fs::is_regular_file(fs::path(path) / streamName, ignored);
+}
+
+std::vector<std::string> ranksIn(const std::string& path) {
+  std::map<std::int64_t, std::string> found;
+  std::error_code error;
+  for (auto entry = fs::directory_iterator(path, error); !error && entry != fs::directory_iterator();
+       entry.increment(error)) {
+    const auto name = entry->path().filename().string();
+    std::int64_t rank = 0;
+    const auto* end = name.data() + name.size();
+    if (!name.starts_with("rank") || name.size() == 4 || name.size() > 9) continue;
+    if (std::from_chars(name.data() + 4, end, rank).ptr != end || !isRecording(entry->path().string())) continue;
+    found.emplace(rank, entry->path().string());
+  }
+  std::vector<std::string> ranks;
+  for (auto& [rank, folder] : found) ranks.push_back(std::move(folder));
+  return ranks;
 }
 
 ModelFile readRecordingText(std::string_view stream, StepRecording recording, const SymbolLookup& lookup,

@@ -37,6 +37,7 @@ struct StepOp {
   StringId opaque;                                ///< why nobody can run it; none: it runs
   std::uint32_t checksBegin = 0, checkCount = 0;  ///< in StepRecording::checks
   std::uint32_t putsBegin = 0, putCount = 0;      ///< in StepRecording::puts
+  BoundSymbolId arrivedOf;  ///< the collective whose result the reader puts there; none: it is no such op
 };
 
 /// A tensor's hash after its op, as the recording has it.
@@ -58,6 +59,18 @@ struct RecordedName {
   std::string role;   ///< "parameter", "buffer", "gradient", "optimizer"
   std::string name;   ///< of the parameter or buffer
   std::string state;  ///< of the optimizer: "exp_avg"
+};
+
+/// A rank's part of a DTensor.
+struct RecordedShard {
+  StorageId storage;
+  TensorMeta meta;                      ///< of the part: sizes and offset tell parts on one memory apart
+  std::string role, name, state;        ///< as RecordedName has them
+  std::vector<std::int64_t> sizes;      ///< of the whole
+  std::vector<std::int64_t> mesh;       ///< ranks, row by row
+  std::vector<std::int64_t> meshSizes;  ///< along each dimension of the mesh
+  std::vector<std::string> dims;        ///< names of these; empty where they have none
+  std::vector<std::string> placements;  ///< by dimension: "replicate", "shard 0", "partial sum"
 };
 
 /// A parameter of the model or of an optimizer.
@@ -104,9 +117,11 @@ struct StepRecording {
   std::vector<std::string> optimized;        ///< parameters that optimizers were given and that require a gradient
   std::vector<std::string> withoutGradient;  ///< of these, those that had none at any update
   std::vector<RecordedName> names;
-  std::int64_t linked = 0, ambiguous = 0, unlinked = 0;  ///< backward ops and their forward ops
-  std::vector<std::string> notes;                        ///< of the recorder, for people
-  std::vector<StepOp> ops;                               ///< by op of the document
+  std::vector<RecordedShard> shards;
+  std::map<BoundSymbolId, std::vector<std::int64_t>> groups;  ///< of collectives: the ranks that take part
+  std::int64_t linked = 0, ambiguous = 0, unlinked = 0;       ///< backward ops and their forward ops
+  std::vector<std::string> notes;                             ///< of the recorder, for people
+  std::vector<StepOp> ops;                                    ///< by op of the document
   std::vector<RecordedHash> checks;
   std::vector<RecordedPut> puts;
   TensorMap data;                                             ///< all that the data files hold, by name: bytes
@@ -135,6 +150,8 @@ std::string recordedLine(const Document& document, SourceStackId source);
 
 /// Whether `path` is a folder that `retrograd.record` wrote.
 bool isRecording(const std::string& path);
+/// The recordings in a folder that has one of each rank, in the order of the ranks; empty for any other.
+std::vector<std::string> ranksIn(const std::string& path);
 
 /// Reads a recording (docs/recording-format.md) as a computation: its ops in the order in which they ran. A stream that
 /// breaks off is read up to there, and `damage` says so. Nothing that the folder names is run: an op that `lookup` does

@@ -298,6 +298,8 @@ void StreamReader::readOp(const Json& record) {
     for (const auto value : call.values) document_.value(value).kind = ValueKind::gradient;
   numbered_.push_back(append(bound, recorded, call.operands, call.outputs));
   findLoss(numbered_.back());
+  if (const Json* group = record.find("group"))
+    for (const auto& rank : group->items()) recording_.groups[self].push_back(rank.integer());
   readChecks(record, call);
   if (!runs) readPuts(record, call);
 }

@@ -27,6 +27,16 @@ std::vector<std::int64_t> integersOf(const Json& list) {
   return integers;
 }
 
+/// The ranks of a mesh, nested by dimension, row by row.
+void readMesh(const Json& mesh, std::size_t depth, RecordedShard& shard) {
+  constexpr std::size_t deepest = 8;
+  if (!mesh.isArray()) return shard.mesh.push_back(mesh.integer());
+  if (depth >= deepest) badInput("a mesh of more than 8 dimensions");
+  if (depth == shard.meshSizes.size()) shard.meshSizes.push_back(std::ssize(mesh.items()));
+  if (shard.meshSizes[depth] != std::ssize(mesh.items())) badInput("a mesh whose rows are of different lengths");
+  for (const auto& one : mesh.items()) readMesh(one, depth + 1, shard);
+}
+
 /// Bytes from the storage's begin to the last element that a view reaches; nothing where that cannot be counted in
 /// bytes.
 std::optional<std::int64_t> reachOf(const TensorMeta& meta) {
@@ -122,6 +132,25 @@ void StreamReader::readName(const Json& record) {
   row.state = record.textAt("state");
 }
 
+void StreamReader::readShard(const Json& record) {
+  const auto& part = tensor(record.at("t").integer());
+  if (part.storage < 0) badInput("a part of a DTensor that is sparse");
+  RecordedShard shard{.storage = storage(part.storage).id,
+                      .meta = part.meta,
+                      .role = std::string(record.at("role").text()),
+                      .name = std::string(record.at("name").text()),
+                      .state = std::string(record.textAt("state")),
+                      .sizes = integersOf(record.at("sizes"))};
+  readMesh(record.at("mesh"), 0, shard);
+  for (const auto& one : record.at("placements").items()) shard.placements.emplace_back(one.text());
+  if (const Json* dims = record.find("dims"))
+    for (const auto& one : dims->items()) shard.dims.emplace_back(one.text());
+  if (shard.placements.size() != shard.meshSizes.size() ||
+      (!shard.dims.empty() && shard.dims.size() != shard.meshSizes.size()))
+    badInput("a mesh has another number of dimensions than of placements");
+  recording_.shards.push_back(std::move(shard));
+}
+
 void StreamReader::readFrame(const Json& record) {
   requireNext(record, frames_);
   const auto line = record.at("line").integer();
@@ -200,6 +229,7 @@ void StreamReader::read(const Json& record) {
   if (kind == "tensor") return readTensor(record);
   if (kind == "storage") return readStorage(record);
   if (kind == "name") return readName(record);
+  if (kind == "shard") return readShard(record);
   if (kind == "frame") return readFrame(record);
   if (kind == "stack") return readStack(record);
   if (kind == "mode") return readMode(record);
@@ -215,8 +245,10 @@ void StreamReader::read(const Json& record) {
     readPut(record.at("storage").integer(), std::string(record.at("data").text()), record, "recorded.written.default");
   } else if (kind == "arrived") {
     const auto& arrived = tensor(record.at("t").integer());
-    if (const auto data = record.textAt("data"); !data.empty())
+    if (const auto data = record.textAt("data"); !data.empty() && storage(arrived.storage).base) {
       readPut(arrived.storage, std::string(data), record, "recorded.arrived.default");
+      recording_.ops.back().arrivedOf = opNumbered(record.at("of").integer());
+    }
   } else if (kind == "resized") {
     auto& row = storage(record.at("id").integer());
     row.bytes = std::max(row.bytes, record.at("bytes").integer());

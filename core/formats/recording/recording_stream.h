@@ -68,6 +68,7 @@ class StreamReader {
   void readStorage(const Json& record);
   void readTensor(const Json& record);
   void readName(const Json& record);
+  void readShard(const Json& record);
   void readFrame(const Json& record);
   void readStack(const Json& record);
   void readMode(const Json& record);

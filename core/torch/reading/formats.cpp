@@ -31,9 +31,7 @@ bool isFile(const std::string& path) {
   return fs::exists(path, ignored) && !fs::is_directory(path, ignored);
 }
 
-std::string firstRank(const std::string& path) { return (fs::path(path) / "rank0").string(); }
-
-bool isOfRanks(const std::string& path) { return isRecording(firstRank(path)); }
+bool isOfRanks(const std::string& path) { return !ranksIn(path).empty(); }
 
 /// Archives, which may be large, are not searched.
 bool isRepro(const std::string& path) {
@@ -63,7 +61,10 @@ ModelFile readStep(const std::string& path, const DerivationRequest&, const Prog
 }
 
 ModelFile readRanks(const std::string& path, const DerivationRequest&, const Progress&) {
-  throw Error(ErrorCode::badUse, "holds a recording of each rank: name one of them, such as " + firstRank(path), path);
+  throw Error(ErrorCode::badUse,
+              "holds a recording of each rank: name one of them, such as " + ranksIn(path).front() +
+                  "; `retrograd check` takes all of them",
+              path);
 }
 
 ModelFile readJob(const std::string& path, const DerivationRequest& request, const Progress& progress) {

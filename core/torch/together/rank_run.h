@@ -1,0 +1,61 @@
+#pragma once
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/formats/recording/recording.h"
+#include "core/questions/ranks/meetings.h"
+#include "core/torch/session/replay.h"
+#include "core/torch/together/spilled_tensors.h"
+
+namespace retrograd {
+
+/// A parameter or buffer as one rank holds it.
+struct RankWeight {
+  bool isBuffer = false;
+  const RecordedShard* shard = nullptr;  ///< of a DTensor; null: the rank holds a plain tensor
+  std::vector<std::int64_t> sizes;       ///< of what the rank holds
+  std::uint64_t before = 0;              ///< hash, as the recording begins
+  std::optional<std::uint64_t> after;    ///< after its last write; none: nothing wrote it
+  BoundSymbolId written;                 ///< the last op that wrote it
+};
+
+/// A gradient that an update or clipping read.
+struct RankGradient {
+  std::int32_t step = -1;
+  SpilledTensors::Place read;  ///< as it was read first
+  SpilledTensors::Place
+      own;  ///< what the rank's backwards made of it, summed, before any reduction; nowhere: not known
+  SpilledTensors::Place last;   ///< of that the part of the last backward, where there are several
+  SpilledTensors::Place prior;  ///< what was made before and not read, where a backward began anew; nowhere: nothing
+  at::ScalarType dtype = at::kFloat;  ///< of what the backwards made
+  std::int32_t parts = 0;             ///< backwards that made a part
+  bool isMixed = false;               ///< a collective is behind what a backward made
+  BoundSymbolId made;                 ///< the first op that accumulated
+  BoundSymbolId readBy;
+};
+
+/// An op that draws random numbers in a forward.
+struct RankDraw {
+  BoundSymbolId op;
+  std::optional<std::uint64_t> read;  ///< hash of the first tensor that it reads; none: it reads none
+  std::uint64_t drawn = 0;            ///< hash of what it made
+};
+
+/// What of one rank's run is compared with the others.
+struct RankRun {
+  ReplayResult replay;
+  std::vector<std::vector<SpilledTensors::Place>> given;       ///< by collective
+  std::map<std::string, RankWeight> weights;                   ///< by name
+  std::map<std::string, std::vector<RankGradient>> gradients;  ///< by parameter, in the order of the updates
+  std::vector<RankDraw> draws;
+  std::map<std::string, std::uint64_t> inputs;  ///< hashes of what flows into forwards and has no name, by place
+  std::set<std::size_t> mixing;                 ///< collectives of forwards that the loss depends on
+};
+
+/// Runs one rank again, with the results of its collectives as they were recorded. Throws Error(cancelled).
+RankRun runRank(const RankStep& step, SpilledTensors& spilled, const Progress& progress = {});
+
+}  // namespace retrograd
