@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "app/cli/look/trace_log.h"
+#include "app/cli/look/trace_ranks.h"
 #include "app/cli/look/trace_recording.h"
 #include "app/cli/parsing/command.h"
 #include "app/cli/parsing/options.h"
@@ -18,7 +19,7 @@ namespace {
 
 struct TraceOptions {
   std::string file, show = "all", format = "text", filter, phase;
-  bool plain = false, numbers = false;
+  bool plain = false, numbers = false, ranks = false;
   InputOptions input;
 };
 
@@ -116,6 +117,12 @@ int runTrace(const TraceOptions& options, const Progress& progress) {
   }
   if (options.filter.empty() && traceDerivedText(options.file, options.show, options.plain, options.format, progress))
     return allWell;
+  if (options.ranks) {
+    if (format != Format::ranks) badUse("--ranks is for a folder with a recording of each rank", options.file);
+    if (options.format != "text") badUse("--ranks prints text", options.file);
+    printRanks(inputFile(options.file), progress);
+    return allWell;
+  }
   const auto analysis = open(options.file, options.input, progress);
   const bool isListed = analysis->file.recording && options.format == "text" && options.show == "all";
   if (isListed)
@@ -138,6 +145,8 @@ Run setUpTrace(Parser parser) {
       .add("--phase", options->phase,
            "of a recording: only forward, loss, backward, recompute, hook, accumulation, clip, optimizer or other")
       .oneOf({"forward", "loss", "backward", "recompute", "hook", "accumulation", "clip", "optimizer", "other"});
+  parser.flag("--ranks", options->ranks,
+              "of a recording of several ranks: one line where all run the same op, side by side where they part");
   addFormat(parser, options->format);
   parser.flag("--plain", options->plain, "text without source lines and del");
   parser.flag("--numbers", options->numbers, "text with the id of each op, such as #12, first in its comment");

@@ -19,15 +19,6 @@ namespace {
 
 using Given = std::function<at::Tensor(std::size_t member, std::size_t n)>;
 
-double epsilonOf(at::ScalarType type) {
-  switch (type) {
-    case at::kDouble: return 2.3e-16;
-    case at::kHalf: return 9.8e-4;
-    case at::kBFloat16: return 7.9e-3;
-    default: return 1.2e-7;
-  }
-}
-
 /// One reduction at a time.
 class Reducing {
  public:
@@ -88,6 +79,15 @@ at::Tensor rowsFor(const at::Tensor& tensor, const std::vector<std::int64_t>& ro
 }
 
 }  // namespace
+
+double epsilonOf(at::ScalarType type) {
+  switch (type) {
+    case at::kDouble: return 2.3e-16;
+    case at::kHalf: return 9.8e-4;
+    case at::kBFloat16: return 7.9e-3;
+    default: return 1.2e-7;
+  }
+}
 
 std::optional<ComputedResult> computeResult(const std::vector<RankStep>& ranks, const Meeting& meeting,
                                             std::size_t member, std::size_t result, const Given& given,

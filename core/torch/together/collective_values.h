@@ -12,6 +12,9 @@
 
 namespace retrograd {
 
+/// How far rounding to a dtype moves a number, of its own size at most.
+double epsilonOf(at::ScalarType type);
+
 /// What a collective gives, computed from what all ranks gave.
 struct ComputedResult {
   at::Tensor value;     ///< in double precision where numbers were reduced

@@ -3,20 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
+#include <optional>
+#include <utility>
 
 #include "core/formats/recording/recording.h"
 #include "core/torch/steps/step_books.h"
+#include "core/torch/together/collective_values.h"
 #include "core/torch/together/data_flow.h"
 #include "core/torch/together/relation.h"
 #include "core/torch/tracing/convert.h"
 
 namespace retrograd {
 namespace {
-
-double epsilonOf(at::ScalarType type) {
-  return type == at::kBFloat16 ? 7.9e-3 : type == at::kHalf ? 9.8e-4 : type == at::kDouble ? 2.3e-16 : 1.2e-7;
-}
 
 /// The part of a whole tensor that a rank holds.
 at::Tensor partOf(at::Tensor whole, const RecordedShard& shard, std::int64_t rank) {
@@ -136,7 +136,7 @@ class Audit {
                  .sentence = fmt::format("rank {} has no gradient in step {} where rank {} has one", ranks_[rank].rank,
                                          step, ranks_[other].rank),
                  .remedy = "what a rank does not use needs a gradient of zeros, as find_unused_parameters gives it",
-                 .line = recordedLine(ranks_[other].document(), gradientOf(other, name, step)->made)},
+                 .line = lineOf(other, *gradientOf(other, name, step))},
                 name);
   }
 
@@ -151,79 +151,101 @@ class Audit {
   std::vector<std::size_t> copiesOf(std::size_t rank, const std::string& name,
                                     const std::vector<std::size_t>& holders) const {
     const auto* weight = weightOf(rank, name);
-    std::vector<std::size_t> copies;
-    for (const auto other : holders) {
+    const auto isSame = [&](std::size_t other) {
       const auto* one = weightOf(other, name);
-      const bool isSame = other == rank || !weight || !one ||
-                          (weight->before == one->before && weight->sizes == one->sizes) ||
-                          (isAlone(rank) && isAlone(other));
-      if (isSame) copies.push_back(other);
-    }
+      if (other == rank || !weight || !one || (isAlone(rank) && isAlone(other))) return true;
+      if (weight->shard) return holdSamePart(*weight->shard, ranks_[rank].rank, ranks_[other].rank);
+      return weight->before == one->before && weight->sizes == one->sizes;
+    };
+    std::vector<std::size_t> copies;
+    std::ranges::copy_if(holders, std::back_inserter(copies), isSame);
     return copies;
   }
 
   at::Tensor flat(const SpilledTensors::Place& place) const { return spilled_.get(place).to(at::kDouble); }
 
+  /// A tensor as the rank holds the parameter's gradient, flat; undefined where it cannot be that.
+  at::Tensor heldBy(std::size_t rank, const RankWeight* weight, const RankGradient& gradient,
+                    const SpilledTensors::Place& place) const {
+    auto tensor = flat(place);
+    const auto& sizes = gradient.read.sizes;
+    if (tensor.sizes() == at::IntArrayRef(sizes)) return tensor.reshape({-1});
+    if (weight && weight->shard) tensor = partOf(tensor, *weight->shard, ranks_[rank].rank);
+    const bool fits = tensor.defined() && tensor.numel() == c10::multiply_integers(sizes);
+    return fits ? tensor.reshape({-1}) : at::Tensor();
+  }
+
+  /// What is known of a rank's gradient, if these ranks have copies of the parameter; nothing where a part is not
+  /// known.
+  std::optional<GradientSides> sidesOf(const std::string& name, std::int32_t step, std::size_t rank,
+                                       const std::vector<std::size_t>& copies, std::string& why) const {
+    const auto& gradient = *gradientOf(rank, name, step);
+    const auto* weight = weightOf(rank, name);
+    const auto held = [&](const SpilledTensors::Place& place) { return heldBy(rank, weight, gradient, place); };
+    GradientSides sides{
+        .read = flat(gradient.read).reshape({-1}), .epsilon = epsilonOf(gradient.dtype), .terms = gradient.parts};
+    std::map<std::size_t, at::Tensor> units;
+    for (const auto other : copies) {
+      const auto own = ownOf(other, name, step, why);
+      if (!own) return std::nullopt;
+      const auto part = held(own);
+      if (!part.defined()) {
+        why = "how its parts lie over the ranks is not known";
+        return std::nullopt;
+      }
+      auto& unit = units[units_[other]];
+      unit = unit.defined() ? unit + part : part;
+      if (!isAlone(other)) {
+        constexpr double otherOrder = 64;  // a derived gradient adds up in another order than the recorded one
+        sides.epsilon = epsilonOf(gradient.dtype) * otherOrder;
+        if (other == rank) sides.copy = part;
+        continue;
+      }
+      const auto* made = gradientOf(other, name, step);
+      if (made && made->prior) sides.priors.push_back(held(made->prior));
+      if (made && made->last) sides.lasts.push_back(held(made->last));
+      if (made && made->last && other == rank) sides.last = sides.lasts.back();
+    }
+    for (const auto& [unit, part] : units) {
+      if (unit == units_[rank]) sides.self = sides.parts.size();
+      sides.parts.push_back(part);
+      sides.ranks.push_back(ranks_[unit == units_[rank] ? rank : unit].rank);
+    }
+    if (sides.copy.defined() && sides.copy.equal(sides.parts[sides.self])) sides.copy = at::Tensor();
+    return sides;
+  }
+
   bool judgeRank(const std::string& name, std::int32_t step, std::size_t rank, const std::vector<std::size_t>& holders,
                  bool& isSaid) {
     const auto& gradient = *gradientOf(rank, name, step);
     const auto* weight = weightOf(rank, name);
-    const auto* shard = weight ? weight->shard : nullptr;
     std::string why;
-    GradientSides sides;
-    sides.read = flat(gradient.read);
-    const auto readSizes = sides.read.sizes().vec();
-    sides.read = sides.read.reshape({-1});
-    sides.epsilon = epsilonOf(gradient.dtype);
-    sides.terms = gradient.parts;
-    /// As the rank holds it.
-    const auto held = [&](const SpilledTensors::Place& place) -> at::Tensor {
-      auto tensor = flat(place);
-      if (tensor.sizes() == at::IntArrayRef(readSizes)) return tensor.reshape({-1});
-      if (shard) tensor = partOf(tensor, *shard, ranks_[rank].rank);
-      return tensor.defined() && tensor.numel() == sides.read.numel() ? tensor.reshape({-1}) : at::Tensor();
-    };
-    std::map<std::size_t, at::Tensor> units;
-    for (const auto other : copiesOf(rank, name, holders)) {
-      const auto own = ownOf(other, name, step, why);
-      if (!own) return refuse(name, why);
-      const auto part = held(own);
-      if (!part.defined()) return refuse(name, "how its parts lie over the ranks is not known");
-      auto& unit = units[units_[other]];
-      const bool isNew = !unit.defined();
-      if (isNew) {
-        unit = part.clone();
-      } else {
-        unit.add_(part);
-      }
-      if (other == rank && !isAlone(rank)) sides.copy = part;
-      const auto* made = gradientOf(other, name, step);
-      if (isAlone(other) && made && made->prior) sides.priors.push_back(held(made->prior));
-      if (isAlone(other) && made && made->last) {
-        sides.lasts.push_back(held(made->last));
-        if (other == rank) sides.last = sides.lasts.back();
-      }
-    }
-    for (auto& [unit, part] : units) {
-      if (unit == units_[rank]) sides.self = sides.parts.size();
-      sides.parts.push_back(part);
-      sides.ranks.push_back(ranks_[isAlone(unit) || unit != units_[rank] ? unit : rank].rank);
-    }
-    if (sides.copy.defined() && sides.copy.equal(sides.parts[sides.self])) sides.copy = at::Tensor();
+    const auto sides = sidesOf(name, step, rank, copiesOf(rank, name, holders), why);
+    if (!sides) return refuse(name, why);
     const auto through = collectivesOn(rank, gradient);
-    auto relation = relationOf(sides, false, precisionOf(rank, through, gradient));
-    if (!relation.holds && loss_ != LossKind::mean && sides.parts.size() > 1) {
-      if (relationOf(sides, true, {}).holds) relation.holds = true;
-    } else if (relation.holds && loss_ == LossKind::sum && sides.parts.size() > 1 && !saidMean_) {
-      saidMean_ = true;
-      judged_.notes.push_back("the loss is a sum over the batch, and gradients are the mean over ranks: 1/" +
-                              std::to_string(sides.parts.size()) + " of those of one process on the whole batch");
-    }
-    if (!relation.holds && !isSaid) {
-      isSaid = true;
-      claim(name, rank, gradient, relation, through);
-    }
+    auto relation = relationOf(*sides, false, precisionOf(rank, through, gradient));
+    const bool isOfSeveral = sides->parts.size() > 1;
+    if (!relation.holds && loss_ != LossKind::mean && isOfSeveral) relation.holds = relationOf(*sides, true, {}).holds;
+    else if (relation.holds && loss_ == LossKind::sum && isOfSeveral) sayMean(sides->parts.size());
+    // Parts of one whole that begin with equal numbers, as biases of zeros, look like copies.
+    if (!relation.holds && !isAlone(rank) && weight && !weight->shard && weight->isConstant)
+      if (const auto alone = sidesOf(name, step, rank, {rank}, why))
+        relation.holds = relationOf(*alone, false, {}).holds;
+    if (!relation.holds && !std::exchange(isSaid, true)) claim(name, rank, gradient, relation, through);
     return true;
+  }
+
+  void sayMean(std::size_t ranks) {
+    if (std::exchange(saidMean_, true)) return;
+    judged_.notes.push_back(
+        fmt::format("the loss is a sum over the batch, and gradients are the mean over ranks: 1/{} of "
+                    "those of one process on the whole batch",
+                    ranks));
+  }
+
+  /// Of the backward that made it, else of what read it.
+  std::string lineOf(std::size_t rank, const RankGradient& gradient) const {
+    return recordedLine(ranks_[rank].document(), gradient.made ? gradient.made : gradient.readBy);
   }
 
   std::vector<std::size_t> collectivesOn(std::size_t rank, const RankGradient& gradient) const {
@@ -250,10 +272,7 @@ class Audit {
   void claim(const std::string& name, std::size_t rank, const RankGradient& gradient, const Relation& relation,
              const std::vector<std::size_t>& through) {
     const auto& document = ranks_[rank].document();
-    Claim claim{.by = Producer::rank,
-                .kind = relation.kind,
-                .line = recordedLine(document, gradient.made),
-                .op = gradient.made};
+    Claim claim{.by = Producer::rank, .kind = relation.kind, .line = lineOf(rank, gradient), .op = gradient.made};
     const Collective* first = nullptr;
     for (const auto one : through)
       if (const auto& call = ranks_[rank].collectives[one]; call.reduces()) {
@@ -267,7 +286,7 @@ class Audit {
       if (!line.empty()) claim.line = line;
       claim.op = first->op;
     } else {
-      claim.sentence += "; no collective reduces it";
+      if (isAlone(rank)) claim.sentence += "; no collective reduces it";
     }
     claim.measure = Measure{.deviation = relation.deviation, .tolerance = relation.tolerance, .scale = relation.scale};
     groups_.add(std::move(claim), name);

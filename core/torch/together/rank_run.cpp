@@ -41,6 +41,7 @@ class RankFollower final : public RunFollower {
   }
 
   void begins(const std::vector<std::pair<ValueId, c10::IValue>>& given) override {
+    run_.begun = given;
     for (const auto& [id, value] : given) {
       if (!value.isTensor() || value.toTensor().layout() != at::kStrided) continue;
       const auto& tensor = value.toTensor();
@@ -62,6 +63,7 @@ class RankFollower final : public RunFollower {
     const auto op = ops_[position];
     const auto& recorded = recording_.op(op);
     if (const auto found = collectives_.find(op); found != collectives_.end()) keepGiven(found->second, evaluator);
+    noteLowered(op, evaluator);
     if (recorded.accumulates) accumulate(position, evaluator);
     else if (recorded.number >= 0) lastAccumulated_ = {};
     if (recorded.phase == Phase::forward || recorded.phase == Phase::loss) {
@@ -87,6 +89,7 @@ class RankFollower final : public RunFollower {
                  const RecordedShard* shard) {
     RankWeight weight{.isBuffer = role == "buffer", .shard = shard, .sizes = tensor.sizes().vec()};
     weight.before = recordedHashOf(tensor);
+    weight.isConstant = tensor.numel() > 0 && tensor.eq(tensor.flatten()[0]).all().item<bool>();
     run_.weights.try_emplace(name, std::move(weight));
   }
 
@@ -96,6 +99,19 @@ class RankFollower final : public RunFollower {
       run_.given[collective].push_back(tensor.defined() && tensor.layout() == at::kStrided ? spilled_.put(tensor)
                                                                                            : SpilledTensors::Place());
     }
+  }
+
+  /// A gradient that is brought to a lower precision on its way to its parameter, as FSDP2 does for its reduction: what
+  /// it was before counts.
+  void noteLowered(BoundSymbolId op, const Evaluator& evaluator) {
+    const auto operands = document_.operands(op), outputs = document_.outputs(op);
+    if (recording_.op(op).phase != Phase::backward || outputs.empty() || operands.empty()) return;
+    if (!document_.symbol(op).name.starts_with("aten._to_copy.")) return;
+    const auto from = evaluator.tensorOrNone(operands[0]), to = evaluator.tensorOrNone(outputs[0]);
+    if (!from.defined() || !to.defined() || !from.is_floating_point() || !to.is_floating_point()) return;
+    constexpr std::size_t most = 16;
+    if (lowered_.size() >= most) lowered_.clear();
+    if (to.element_size() < from.element_size()) lowered_[outputs[0]] = from;
   }
 
   /// The first op of a node that accumulates: it adds to what is there, or takes the place of what was.
@@ -109,7 +125,12 @@ class RankFollower final : public RunFollower {
     const auto& name = document_.symbol(op).name;
     const bool adds = name.starts_with("aten.add") && operands.size() >= 2;
     auto& making = making_[parameter];
-    const auto part = operands.empty() ? at::Tensor() : evaluator.tensorOrNone(operands[adds ? 1 : 0]);
+    auto part = operands.empty() ? at::Tensor() : evaluator.tensorOrNone(operands[adds ? 1 : 0]);
+    if (const auto lowered = operands.empty() ? lowered_.end() : lowered_.find(operands[adds ? 1 : 0]);
+        lowered != lowered_.end()) {
+      part = lowered->second;
+      lowered_.clear();
+    }
     if (!adds) making = {.prior = making.wasRead ? at::Tensor() : making.sum};
     if (!part.defined() || (adds && making.sum.defined() && making.sum.sizes() != part.sizes()))
       return void(making.isKnown = false);
@@ -225,10 +246,24 @@ class RankFollower final : public RunFollower {
   std::unordered_map<StorageId, at::Tensor> unnamed_;
   std::map<std::string, Making> making_;
   std::pair<StringId, std::int32_t> lastAccumulated_;
+  std::unordered_map<ValueId, at::Tensor> lowered_;  ///< what the latest casts in a backward had before
   std::set<std::pair<std::int32_t, std::string>> read_;
 };
 
 }  // namespace
+
+bool holdSamePart(const RecordedShard& shard, std::int64_t a, std::int64_t b) {
+  const auto coordinate = [&](std::int64_t rank) {
+    std::vector<std::int64_t> found;
+    auto place = std::ranges::find(shard.mesh, rank) - shard.mesh.begin();
+    for (auto i = shard.meshSizes.size(); i-- > 0;) {
+      if (shard.placements[i] != "replicate") found.push_back(place % shard.meshSizes[i]);
+      place /= shard.meshSizes[i];
+    }
+    return found;
+  };
+  return std::ranges::find(shard.mesh, b) != shard.mesh.end() && coordinate(a) == coordinate(b);
+}
 
 RankRun runRank(const RankStep& step, SpilledTensors& spilled, const Progress& progress) {
   RankRun run;

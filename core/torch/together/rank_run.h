@@ -1,4 +1,6 @@
 #pragma once
+#include <ATen/core/ivalue.h>
+
 #include <map>
 #include <optional>
 #include <set>
@@ -15,6 +17,7 @@ namespace retrograd {
 /// A parameter or buffer as one rank holds it.
 struct RankWeight {
   bool isBuffer = false;
+  bool isConstant = false;  ///< all elements are one number, as biases begin: equal parts are then no copies
   const RecordedShard* shard = nullptr;  ///< of a DTensor; null: the rank holds a plain tensor
   std::vector<std::int64_t> sizes;       ///< of what the rank holds
   std::uint64_t before = 0;              ///< hash, as the recording begins
@@ -37,6 +40,9 @@ struct RankGradient {
   BoundSymbolId readBy;
 };
 
+/// Whether two ranks hold the same part of a DTensor.
+bool holdSamePart(const RecordedShard& shard, std::int64_t a, std::int64_t b);
+
 /// An op that draws random numbers in a forward.
 struct RankDraw {
   BoundSymbolId op;
@@ -47,6 +53,7 @@ struct RankDraw {
 /// What of one rank's run is compared with the others.
 struct RankRun {
   ReplayResult replay;
+  std::vector<std::pair<ValueId, c10::IValue>> begun;          ///< what was there before the first op
   std::vector<std::vector<SpilledTensors::Place>> given;       ///< by collective
   std::map<std::string, RankWeight> weights;                   ///< by name
   std::map<std::string, std::vector<RankGradient>> gradients;  ///< by parameter, in the order of the updates

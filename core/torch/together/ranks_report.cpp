@@ -7,6 +7,7 @@
 #include "core/formats/recording/recording.h"
 #include "core/questions/ranks/forwards.h"
 #include "core/torch/together/collective_values.h"
+#include "core/torch/together/derived_gradients.h"
 #include "core/torch/together/gradient_audit.h"
 #include "core/torch/together/replicas.h"
 
@@ -55,7 +56,7 @@ Report reportOfRanks(const std::string& folder, const std::vector<std::shared_pt
   const auto isAlone = [&](std::size_t rank) { return std::ranges::count(units, units[rank]) == 1; };
   for (std::size_t rank = 1; rank < ranks.size() && report.claims.empty(); ++rank)
     if (isAlone(0) && isAlone(rank)) add(report.claims, partingForwards(ranks[0], ranks[rank]));
-  auto gradients = judgeGradients(ranks, runs, {}, spilled);
+  auto gradients = judgeGradients(ranks, runs, deriveTogether(ranks, runs, meetings, spilled, progress), spilled);
   add(report.claims, gradients.claims);
   auto collectives = judgeCollectives(ranks, runs, meetings, spilled);
   add(report.claims, collectives.claims);

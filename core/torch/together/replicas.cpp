@@ -32,20 +32,6 @@ class Replicas {
     return found == runs_[rank].weights.end() ? nullptr : &found->second;
   }
 
-  /// Whether two ranks hold the same part of a DTensor.
-  bool holdSamePart(std::size_t a, std::size_t b, const RecordedShard& shard) const {
-    const auto coordinate = [&](std::size_t rank) {
-      std::vector<std::int64_t> found;
-      auto place = std::ranges::find(shard.mesh, ranks_[rank].rank) - shard.mesh.begin();
-      for (auto i = shard.meshSizes.size(); i-- > 0;) {
-        if (shard.placements[i] != "replicate") found.push_back(place % shard.meshSizes[i]);
-        place /= shard.meshSizes[i];
-      }
-      return found;
-    };
-    return std::ranges::find(shard.mesh, ranks_[b].rank) != shard.mesh.end() && coordinate(a) == coordinate(b);
-  }
-
   bool isAlone(std::size_t rank) const { return std::ranges::count(units_, units_[rank]) == 1; }
 
   void judgeWeight(const std::string& name, bool isExplained) {
@@ -53,10 +39,10 @@ class Replicas {
       for (std::size_t b = a + 1; b < ranks_.size(); ++b) {
         const auto *one = weightOf(a, name), *other = weightOf(b, name);
         if (!one || !other || one->sizes != other->sizes) continue;
-        if (one->shard ? !holdSamePart(a, b, *one->shard) : false) continue;
+        if (one->shard && !holdSamePart(*one->shard, ranks_[a].rank, ranks_[b].rank)) continue;
         const bool wasEqual = one->before == other->before;
         const bool mustBeEqual = one->shard || (isAlone(a) && isAlone(b));
-        if (!wasEqual && !mustBeEqual) continue;  // parts of one whole, written by hand
+        if (!mustBeEqual && (!wasEqual || one->isConstant)) continue;  // parts of one whole, written by hand
         if (one->isBuffer) {
           if (!wasEqual)
             say(name, a, b, *one, "buffer-parts", "the buffers of rank {} and rank {} differ", Severity::note);
