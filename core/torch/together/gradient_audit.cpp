@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -13,33 +14,11 @@
 #include "core/torch/together/collective_values.h"
 #include "core/torch/together/data_flow.h"
 #include "core/torch/together/relation.h"
+#include "core/torch/together/replicas.h"
 #include "core/torch/tracing/convert.h"
 
 namespace retrograd {
 namespace {
-
-/// The part of a whole tensor that a rank holds.
-at::Tensor partOf(at::Tensor whole, const RecordedShard& shard, std::int64_t rank) {
-  const auto at = std::ranges::find(shard.mesh, rank);
-  if (at == shard.mesh.end()) return {};
-  auto place = at - shard.mesh.begin();
-  std::vector<std::int64_t> coordinate(shard.meshSizes.size());
-  for (auto i = coordinate.size(); i-- > 0;) {
-    coordinate[i] = place % shard.meshSizes[i];
-    place /= shard.meshSizes[i];
-  }
-  for (std::size_t i = 0; i < shard.placements.size(); ++i) {
-    const auto& placement = shard.placements[i];
-    if (placement == "replicate") continue;
-    if (!placement.starts_with("shard ")) return {};
-    const auto dim = std::stoll(placement.substr(6));
-    if (dim >= whole.dim()) return {};
-    const auto size = whole.size(dim), each = (size + shard.meshSizes[i] - 1) / shard.meshSizes[i];
-    const auto begin = std::min(size, coordinate[i] * each);
-    whole = whole.narrow(dim, begin, std::min(size, begin + each) - begin);
-  }
-  return whole;
-}
 
 class Audit {
  public:
@@ -55,7 +34,8 @@ class Audit {
   GradientsJudged judge() {
     for (const auto& run : runs_)
       for (const auto& [name, gradients] : run.gradients) judged_.due.insert(name);
-    for (const auto& name : judged_.due) judgeParameter(name);
+    for (const auto& name : inOrder()) judgeParameter(name);
+    for (const auto& one : pending_) claim(one);
     auto claims = groups_.take();
     judged_.claims.insert(judged_.claims.end(), claims.begin(), claims.end());
     for (auto& [reason, names] : notJudged_) {
@@ -66,6 +46,31 @@ class Audit {
   }
 
  private:
+  struct Pending {
+    std::string name;
+    std::size_t rank;
+    const RankGradient* gradient;
+    Relation relation;
+    const Collective* first;  ///< that reduces it after its backward made it; null: none does
+  };
+
+  /// Parameters in the order in which the backward made their gradients: a fault reaches those after it.
+  std::vector<std::string> inOrder() const {
+    std::vector<std::pair<std::int32_t, std::string>> order;
+    for (const auto& name : judged_.due) {
+      auto first = std::numeric_limits<std::int32_t>::max();
+      for (const auto& run : runs_)
+        if (const auto found = run.gradients.find(name); found != run.gradients.end())
+          for (const auto& one : found->second)
+            if (one.made) first = std::min(first, one.made.index);
+      order.emplace_back(first, name);
+    }
+    std::ranges::sort(order);
+    std::vector<std::string> names;
+    for (auto& [at, name] : order) names.push_back(std::move(name));
+    return names;
+  }
+
   void judgeParameter(const std::string& name) {
     std::set<std::int32_t> steps;
     for (const auto& run : runs_)
@@ -155,7 +160,8 @@ class Audit {
       const auto* one = weightOf(other, name);
       if (other == rank || !weight || !one || (isAlone(rank) && isAlone(other))) return true;
       if (weight->shard) return holdSamePart(*weight->shard, ranks_[rank].rank, ranks_[other].rank);
-      return weight->before == one->before && weight->sizes == one->sizes;
+      if (weight->before == one->before) return weight->sizes == one->sizes;
+      return units_[rank] == units_[other] && arePartedCopies(*weight, *one, spilled_);
     };
     std::vector<std::size_t> copies;
     std::ranges::copy_if(holders, std::back_inserter(copies), isSame);
@@ -231,7 +237,10 @@ class Audit {
     if (!relation.holds && !isAlone(rank) && weight && !weight->shard && weight->isConstant)
       if (const auto alone = sidesOf(name, step, rank, {rank}, why))
         relation.holds = relationOf(*alone, false, {}).holds;
-    if (!relation.holds && !std::exchange(isSaid, true)) claim(name, rank, gradient, relation, through);
+    const auto* first = firstReduction(rank, through);
+    if (relation.holds && first) innocent_.insert(recordedLine(ranks_[rank].document(), first->op));
+    if (!relation.holds && !std::exchange(isSaid, true))
+      pending_.push_back({name, rank, &gradient, std::move(relation), first});
     return true;
   }
 
@@ -260,36 +269,46 @@ class Audit {
   /// The dtype of the collectives that it went through, where that is less than the gradient's.
   std::string precisionOf(std::size_t rank, const std::vector<std::size_t>& through,
                           const RankGradient& gradient) const {
-    for (const auto one : through) {
+    auto looked = through;
+    if (!isAlone(rank)) {  // on the way from the loss, too
+      looked.resize(ranks_[rank].collectives.size());
+      std::iota(looked.begin(), looked.end(), 0);
+    }
+    for (const auto one : looked) {
       const auto& call = ranks_[rank].collectives[one];
-      if (!call.reduces() || call.given.empty()) continue;
+      const auto phase = ranks_[rank].recording().op(call.op).phase;
+      if (!call.reduces() || call.given.empty() || phase == Phase::forward || phase == Phase::loss) continue;
       const auto dtype = ranks_[rank].document().meta(call.given.front()).dtype;
       if (epsilonOf(toScalarType(dtype)) > epsilonOf(gradient.dtype)) return std::string(torchName(dtype));
     }
     return {};
   }
 
-  void claim(const std::string& name, std::size_t rank, const RankGradient& gradient, const Relation& relation,
-             const std::vector<std::size_t>& through) {
-    const auto& document = ranks_[rank].document();
-    Claim claim{.by = Producer::rank, .kind = relation.kind, .line = lineOf(rank, gradient), .op = gradient.made};
-    const Collective* first = nullptr;
+  const Collective* firstReduction(std::size_t rank, const std::vector<std::size_t>& through) const {
     for (const auto one : through)
-      if (const auto& call = ranks_[rank].collectives[one]; call.reduces()) {
-        first = &call;
-        break;
-      }
-    claim.sentence = fmt::format("gradient in step {}: {}", gradient.step, relation.sentence);
-    if (first) {
-      const auto line = recordedLine(document, first->op);
-      claim.sentence += "; it goes through " + callText(*first);
+      if (const auto& call = ranks_[rank].collectives[one]; call.reduces()) return &call;
+    return nullptr;
+  }
+
+  /// Of a collective that gives other gradients as they have to be, nothing is said.
+  void claim(const Pending& one) {
+    const auto& document = ranks_[one.rank].document();
+    Claim claim{.by = Producer::rank,
+                .kind = one.relation.kind,
+                .line = lineOf(one.rank, *one.gradient),
+                .op = one.gradient->made};
+    claim.sentence = fmt::format("gradient in step {}: {}", one.gradient->step, one.relation.sentence);
+    const auto line = one.first ? recordedLine(document, one.first->op) : std::string();
+    if (one.first && (isAlone(one.rank) || !innocent_.contains(line))) {
+      claim.sentence += "; it goes through " + callText(*one.first);
       if (!line.empty()) claim.line = line;
-      claim.op = first->op;
-    } else {
-      if (isAlone(rank)) claim.sentence += "; no collective reduces it";
+      claim.op = one.first->op;
+    } else if (!one.first && isAlone(one.rank)) {
+      claim.sentence += "; no collective reduces it";
     }
-    claim.measure = Measure{.deviation = relation.deviation, .tolerance = relation.tolerance, .scale = relation.scale};
-    groups_.add(std::move(claim), name);
+    claim.measure =
+        Measure{.deviation = one.relation.deviation, .tolerance = one.relation.tolerance, .scale = one.relation.scale};
+    groups_.add(std::move(claim), one.name);
   }
 
   const std::vector<RankStep>& ranks_;
@@ -301,10 +320,34 @@ class Audit {
   GradientsJudged judged_;
   ClaimGroups groups_;
   std::map<std::string, std::vector<std::string>> notJudged_;
+  std::vector<Pending> pending_;
+  std::set<std::string> innocent_;  ///< lines of reductions of gradients that are as they have to be
   bool saidMean_ = false;
 };
 
 }  // namespace
+
+at::Tensor partOf(at::Tensor whole, const RecordedShard& shard, std::int64_t rank) {
+  const auto at = std::ranges::find(shard.mesh, rank);
+  if (at == shard.mesh.end()) return {};
+  auto place = at - shard.mesh.begin();
+  std::vector<std::int64_t> coordinate(shard.meshSizes.size());
+  for (auto i = coordinate.size(); i-- > 0;) {
+    coordinate[i] = place % shard.meshSizes[i];
+    place /= shard.meshSizes[i];
+  }
+  for (std::size_t i = 0; i < shard.placements.size(); ++i) {
+    const auto& placement = shard.placements[i];
+    if (placement == "replicate") continue;
+    if (!placement.starts_with("shard ")) return {};
+    const auto dim = std::stoll(placement.substr(6));
+    if (dim >= whole.dim()) return {};
+    const auto size = whole.size(dim), each = (size + shard.meshSizes[i] - 1) / shard.meshSizes[i];
+    const auto begin = std::min(size, coordinate[i] * each);
+    whole = whole.narrow(dim, begin, std::min(size, begin + each) - begin);
+  }
+  return whole;
+}
 
 std::vector<std::size_t> unitsOf(const std::vector<RankStep>& ranks, const std::vector<RankRun>& runs) {
   std::vector<std::size_t> unit(ranks.size());

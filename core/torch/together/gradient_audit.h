@@ -23,6 +23,9 @@ struct DerivedGradients {
   std::string refusal;                                                       ///< why there are none; empty: there are
 };
 
+/// The part of a whole tensor that a rank holds; undefined where the placements do not say.
+at::Tensor partOf(at::Tensor whole, const RecordedShard& shard, std::int64_t rank);
+
 /// Each parameter's gradient, as an update read it, against what the ranks' own gradients give together.
 struct GradientsJudged {
   std::set<std::string> judged, due;  ///< parameters

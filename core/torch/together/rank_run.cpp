@@ -89,6 +89,7 @@ class RankFollower final : public RunFollower {
                  const RecordedShard* shard) {
     RankWeight weight{.isBuffer = role == "buffer", .shard = shard, .sizes = tensor.sizes().vec()};
     weight.before = recordedHashOf(tensor);
+    weight.value = spilled_.put(tensor);
     weight.isConstant = tensor.numel() > 0 && tensor.eq(tensor.flatten()[0]).all().item<bool>();
     run_.weights.try_emplace(name, std::move(weight));
   }

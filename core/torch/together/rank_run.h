@@ -20,6 +20,7 @@ struct RankWeight {
   bool isConstant = false;  ///< all elements are one number, as biases begin: equal parts are then no copies
   const RecordedShard* shard = nullptr;  ///< of a DTensor; null: the rank holds a plain tensor
   std::vector<std::int64_t> sizes;       ///< of what the rank holds
+  SpilledTensors::Place value;           ///< as the recording begins
   std::uint64_t before = 0;              ///< hash, as the recording begins
   std::optional<std::uint64_t> after;    ///< after its last write; none: nothing wrote it
   BoundSymbolId written;                 ///< the last op that wrote it

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "core/formats/recording/recording.h"
 #include "core/questions/ranks/forwards.h"
+#include "core/torch/together/against_single.h"
 #include "core/torch/together/collective_values.h"
 #include "core/torch/together/derived_gradients.h"
 #include "core/torch/together/gradient_audit.h"
@@ -35,10 +37,16 @@ void sayOfRun(const RankStep& rank, const ReplayResult& replay, Report& report) 
 }  // namespace
 
 Report reportOfRanks(const std::string& folder, const std::vector<std::shared_ptr<const Analysis>>& analyses,
-                     const Progress& progress) {
+                     const std::shared_ptr<const Analysis>& single, const Progress& progress) {
   std::vector<RankStep> ranks;
-  for (const auto& analysis : analyses)
-    ranks.push_back({analysis->file.recording->rank, analysis, collectivesOf(*analysis)});
+  std::set<std::int64_t> seen;
+  for (const auto& analysis : analyses) {
+    const auto rank = analysis->file.recording->rank;
+    if (!seen.insert(rank).second)
+      return reportOfRefusal(folder,
+                             fmt::format("two recordings are of rank {}: it is not one run of several ranks", rank));
+    ranks.push_back({rank, analysis, collectivesOf(*analysis)});
+  }
   Report report{.subject = folder, .unit = "gradient that an optimizer read"};
   const auto expected = static_cast<std::size_t>(std::max<std::int64_t>(1, ranks.front().recording().ranks));
   if (ranks.size() < expected)
@@ -56,13 +64,23 @@ Report reportOfRanks(const std::string& folder, const std::vector<std::shared_pt
   const auto isAlone = [&](std::size_t rank) { return std::ranges::count(units, units[rank]) == 1; };
   for (std::size_t rank = 1; rank < ranks.size() && report.claims.empty(); ++rank)
     if (isAlone(0) && isAlone(rank)) add(report.claims, partingForwards(ranks[0], ranks[rank]));
+  add(report.claims, judgeDraws(ranks, runs, units));
   auto gradients = judgeGradients(ranks, runs, deriveTogether(ranks, runs, meetings, spilled, progress), spilled);
   add(report.claims, gradients.claims);
+  if (single) {
+    const RankStep one{.rank = 0, .analysis = single, .collectives = {}};
+    const auto whole = runRank(one, spilled, progress);
+    auto against = judgeAgainstSingle(ranks, runs, whole, spilled);
+    add(report.claims, against.claims);
+    gradients.notJudged.insert(gradients.notJudged.end(), against.notJudged.begin(), against.notJudged.end());
+    report.notes.push_back(fmt::format("{} of {} gradients compared with {}", against.judged.size(), against.due.size(),
+                                       one.recording().path));
+  }
   auto collectives = judgeCollectives(ranks, runs, meetings, spilled);
   add(report.claims, collectives.claims);
   std::set<std::string> explained;
   for (const auto& claim : gradients.claims) explained.insert(claim.parameters.begin(), claim.parameters.end());
-  add(report.claims, judgeReplicas(ranks, runs, units, explained));
+  add(report.claims, judgeReplicas(ranks, runs, units, explained, spilled));
   for (std::size_t i = 0; i < ranks.size(); ++i) sayOfRun(ranks[i], runs[i].replay, report);
   report.judged = gradients.judged.size();
   report.due = gradients.due.size();

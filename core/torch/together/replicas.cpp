@@ -12,8 +12,9 @@ namespace {
 
 class Replicas {
  public:
-  Replicas(const std::vector<RankStep>& ranks, const std::vector<RankRun>& runs, const std::vector<std::size_t>& units)
-      : ranks_(ranks), runs_(runs), units_(units) {}
+  Replicas(const std::vector<RankStep>& ranks, const std::vector<RankRun>& runs, const std::vector<std::size_t>& units,
+           const SpilledTensors& spilled)
+      : ranks_(ranks), runs_(runs), units_(units), spilled_(spilled) {}
 
   std::vector<Claim> judge(const std::set<std::string>& explained) {
     std::set<std::string> names;
@@ -22,7 +23,6 @@ class Replicas {
     for (const auto& name : names) judgeWeight(name, explained.contains(name));
     auto claims = groups_.take();
     judgeData(claims);
-    judgeDraws(claims);
     return claims;
   }
 
@@ -41,7 +41,7 @@ class Replicas {
         if (!one || !other || one->sizes != other->sizes) continue;
         if (one->shard && !holdSamePart(*one->shard, ranks_[a].rank, ranks_[b].rank)) continue;
         const bool wasEqual = one->before == other->before;
-        const bool mustBeEqual = one->shard || (isAlone(a) && isAlone(b));
+        const bool mustBeEqual = one->shard || (isAlone(a) && isAlone(b)) || arePartedCopies(*one, *other, spilled_);
         if (!mustBeEqual && (!wasEqual || one->isConstant)) continue;  // parts of one whole, written by hand
         if (one->isBuffer) {
           if (!wasEqual)
@@ -84,38 +84,53 @@ class Replicas {
       }
   }
 
-  /// Ranks of one unit that drop out of equal values have to drop the same ones.
-  void judgeDraws(std::vector<Claim>& claims) const {
-    for (std::size_t a = 0; a < ranks_.size(); ++a)
-      for (std::size_t b = a + 1; b < ranks_.size(); ++b) {
-        const auto &one = runs_[a].draws, &other = runs_[b].draws;
-        if (one.size() != other.size() || units_[a] != units_[b]) continue;
-        for (std::size_t i = 0; i < one.size(); ++i) {
-          if (!one[i].read || one[i].read != other[i].read || one[i].drawn == other[i].drawn) continue;
-          const auto& document = ranks_[a].document();
-          claims.push_back({.by = Producer::rank,
-                            .kind = "draws-part",
-                            .sentence = fmt::format("rank {} and rank {} read equal values in {} and draw differently",
-                                                    ranks_[a].rank, ranks_[b].rank, document.symbol(one[i].op).name),
-                            .remedy = "ranks that compute one forward need one seed where they hold equal values",
-                            .line = recordedLine(document, one[i].op),
-                            .op = one[i].op});
-          return;
-        }
-      }
-  }
-
   const std::vector<RankStep>& ranks_;
   const std::vector<RankRun>& runs_;
   const std::vector<std::size_t>& units_;
+  const SpilledTensors& spilled_;
   ClaimGroups groups_;
 };
 
 }  // namespace
 
+bool arePartedCopies(const RankWeight& a, const RankWeight& b, const SpilledTensors& spilled) {
+  constexpr std::int64_t fewest = 8;  // elements: of fewer, chance may look like it
+  constexpr double sameShare = 0.95;
+  if (a.sizes != b.sizes || a.before == b.before || c10::multiply_integers(a.sizes) < fewest) return false;
+  auto x = spilled.get(a.value), y = spilled.get(b.value);
+  if (!x.is_floating_point()) return false;
+  x = x.to(at::kDouble).flatten();
+  y = y.to(at::kDouble).flatten();
+  x = x - x.mean();
+  y = y - y.mean();
+  return x.dot(y).item<double>() > sameShare * x.norm().item<double>() * y.norm().item<double>();
+}
+
+std::vector<Claim> judgeDraws(const std::vector<RankStep>& ranks, const std::vector<RankRun>& runs,
+                              const std::vector<std::size_t>& units) {
+  for (std::size_t a = 0; a < ranks.size(); ++a)
+    for (std::size_t b = a + 1; b < ranks.size(); ++b) {
+      const auto &one = runs[a].draws, &other = runs[b].draws;
+      if (one.size() != other.size() || units[a] != units[b]) continue;
+      for (std::size_t i = 0; i < one.size(); ++i) {
+        if (!one[i].read || one[i].read != other[i].read || one[i].drawn == other[i].drawn) continue;
+        const auto& document = ranks[a].document();
+        return {{.by = Producer::rank,
+                 .kind = "draws-part",
+                 .sentence = fmt::format("rank {} and rank {} read equal values in {} and draw differently",
+                                         ranks[a].rank, ranks[b].rank, document.symbol(one[i].op).name),
+                 .remedy = "ranks that compute one forward need one seed where they hold equal values",
+                 .line = recordedLine(document, one[i].op),
+                 .op = one[i].op}};
+      }
+    }
+  return {};
+}
+
 std::vector<Claim> judgeReplicas(const std::vector<RankStep>& ranks, const std::vector<RankRun>& runs,
-                                 const std::vector<std::size_t>& units, const std::set<std::string>& explained) {
-  return Replicas(ranks, runs, units).judge(explained);
+                                 const std::vector<std::size_t>& units, const std::set<std::string>& explained,
+                                 const SpilledTensors& spilled) {
+  return Replicas(ranks, runs, units, spilled).judge(explained);
 }
 
 }  // namespace retrograd

@@ -52,6 +52,10 @@ class Loop:
         self.fault, self.rank, self.size = fault, dist.get_rank(), dist.get_world_size()
         torch.manual_seed(seed)
         self.model: nn.Module = self.build()
+        for name, parameter in self.model.named_parameters():
+            if name.endswith("norm.weight"):  # ones would look alike on all ranks
+                with torch.no_grad():
+                    parameter.add_(0.2 * torch.linspace(-1, 1, WIDTH)[:parameter.numel()] if not hasattr(parameter, "placements") else 0)
         torch.manual_seed(1000 * seed + self.data_rank() + 1)
         self.batches = [(torch.randn(BATCH, WIDTH), torch.randn(BATCH, 4)) for _ in range(3)]
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-2)
@@ -160,6 +164,16 @@ class Fsdp(Loop):
         super().backward()
         for parameter in self.model.parameters() if self.fault == "twice" else ():
             parameter.grad.mul_(2)
+
+
+class Single(Loop):
+    """One process on the batches of two ranks, as FSDP has them."""
+
+    def __init__(self, fault: str, seed: int) -> None:
+        super().__init__(fault, seed)
+        x, y = self.batches[0]
+        torch.manual_seed(1000 * seed + 2)
+        self.batches = [(torch.cat([x, torch.randn(BATCH, WIDTH)]), torch.cat([y, torch.randn(BATCH, 4)]))]
 
 
 class FsdpMixed(Fsdp):
@@ -311,13 +325,13 @@ class Cp(Hand):
 
 
 FORMS: dict[str, type[Loop]] = {"ddp": Ddp, "ddp_accumulating": DdpAccumulating, "hand": Hand, "fsdp": Fsdp, "fsdp_mixed": FsdpMixed, "fsdp_accumulating": FsdpAccumulating,
-                                "tp": Tp, "tp_hand": TpHand, "cp": Cp}
+                                "tp": Tp, "tp_hand": TpHand, "cp": Cp, "single": Single}
 
 
 def main(form: str, fault: str, seed: str, folder: str) -> None:
     dist.init_process_group("gloo")
     loop = FORMS[form](fault, int(seed))
-    if fault != "unused":  # PyTorch raises at the next forward
+    if fault == "right" or not isinstance(loop, Together) and fault not in ("first", "unused"):  # PyTorch raises at the next forward
         loop.step()
     with retrograd.record(folder, model=loop.model, optimizer=loop.optimizer):
         loop.step()
