@@ -20,6 +20,8 @@ class Block(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(WIDTH)
+        with torch.no_grad():
+            self.norm.weight.add_(0.2 * torch.linspace(-1, 1, WIDTH))  # ones would look alike, of whichever part
         self.up = nn.Linear(WIDTH, 2 * WIDTH)
         self.down = nn.Linear(2 * WIDTH, WIDTH)
 
@@ -52,10 +54,6 @@ class Loop:
         self.fault, self.rank, self.size = fault, dist.get_rank(), dist.get_world_size()
         torch.manual_seed(seed)
         self.model: nn.Module = self.build()
-        for name, parameter in self.model.named_parameters():
-            if name.endswith("norm.weight"):  # ones would look alike on all ranks
-                with torch.no_grad():
-                    parameter.add_(0.2 * torch.linspace(-1, 1, WIDTH)[:parameter.numel()] if not hasattr(parameter, "placements") else 0)
         torch.manual_seed(1000 * seed + self.data_rank() + 1)
         self.batches = [(torch.randn(BATCH, WIDTH), torch.randn(BATCH, 4)) for _ in range(3)]
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-2)
