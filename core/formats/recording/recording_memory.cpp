@@ -147,13 +147,22 @@ ValueId StreamReader::use(std::int64_t number) {
   return tensor(number).current = value;
 }
 
+/// Whether the op is a backward's, and has no node of its own.
+bool StreamReader::isMadeAside(BoundSymbolId op) const {
+  return recording_.has(op) && recording_.op(op).phase == Phase::backward && !recording_.op(op).hasNode;
+}
+
 /// The value that an op makes of a tensor.
 ValueId StreamReader::define(std::int64_t number) {
   auto& row = tensor(number);
   if (row.storage < 0) return row.current = makeValue(row.meta, {});
   auto& memory = storage(row.storage);
-  // What autograd makes on its way back, such as the transpose of a transposed weight, is not what the loop reads next.
-  const bool keepsMeaning = isAside_ && row.current && std::ranges::find(written_, memory.id) == written_.end();
+  // What autograd makes on its way back, such as the transpose of a transposed weight, is not what the loop reads next;
+  // but it is what autograd reads, once a write has made what it had before another.
+  const bool isWritten = std::ranges::find(written_, memory.id) != written_.end();
+  const bool isOwn = row.current && document_.value(row.current).version != writesTo(memory.id) &&
+                     isMadeAside(document_.value(row.current).producer);
+  const bool keepsMeaning = isAside_ && row.current && !isWritten && !isOwn;
   const auto made = makeValue(row.meta, memory.id);
   if (!keepsMeaning) row.current = made;
   if (!memory.base) {

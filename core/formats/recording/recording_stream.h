@@ -97,6 +97,7 @@ class StreamReader {
 
   // recording_memory.cpp
   ValueId use(std::int64_t number);
+  bool isMadeAside(BoundSymbolId op) const;
   ValueId define(std::int64_t number);
   ValueId makeValue(const TensorMeta& meta, StorageId storage);
   ValueId addInput(TensorRow& row, StorageRow& memory);

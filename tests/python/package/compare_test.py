@@ -66,10 +66,12 @@ VERSION, OUT = sys.argv[1:3]
 class Block(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        self.norm, self.up, self.down = torch.nn.LayerNorm(8), torch.nn.Linear(8, 16), torch.nn.Linear(16, 8)
+        self.norm, self.down = torch.nn.LayerNorm(8), torch.nn.Linear(16, 8)
+        self.up, self.shift = torch.nn.Parameter(torch.randn(8, 16) / 3), torch.nn.Parameter(torch.zeros(16))
 
     def forward(self, x):
-        return x + F.dropout(self.down(F.gelu(self.up(self.norm(x)))), 0.2)
+        h = torch.addmm(self.shift, self.norm(x).flatten(0, 1), self.up).unflatten(0, x.shape[:2])
+        return x + F.dropout(self.down(F.gelu(h)), 0.2)
 
 
 torch.manual_seed(0)
@@ -77,13 +79,46 @@ model = torch.nn.ModuleList([torch.nn.Linear(4, 8), Block(), Block(), torch.nn.L
 optimizer = torch.optim.SGD(model.parameters(), 0.1)
 x, y = torch.randn(6, 5, 4), torch.randint(0, 3, (6, 5))
 with retrograd.record(OUT, model=model, optimizer=optimizer):
-    h = model[0](x)
-    for block in (model[1], model[2]):
-        if VERSION == "none":
-            h = block(h)
-        else:
-            h = checkpoint(block, h, use_reentrant="reentrant" in VERSION, preserve_rng_state="redrawn" not in VERSION)
-    F.cross_entropy(model[3](h).flatten(0, 1), y.flatten()).backward()
+    for step in range(2):
+        optimizer.zero_grad()
+        h = model[0](x)
+        for block in (model[1], model[2]):
+            if VERSION == "none":
+                h = block(h)
+            else:
+                h = checkpoint(block, h, use_reentrant="reentrant" in VERSION, preserve_rng_state="redrawn" not in VERSION)
+        F.cross_entropy(model[3](h).flatten(0, 1), y.flatten()).backward()
+        optimizer.step()
+"""
+
+# A sum in one order or the other, and a softmax that makes much of the last digit.
+ORDER = """
+import sys
+import torch
+import retrograd
+
+VERSION, OUT = sys.argv[1:3]
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = torch.nn.Linear(8, 8), torch.nn.Linear(8, 8), torch.nn.Linear(8, 8)
+        self.head = torch.nn.Linear(8, 1)
+
+    def forward(self, x):
+        a, b, c = (0.3 + 1e-5 * part(x) for part in (self.a, self.b, self.c))
+        h = a + (b + c) if VERSION == "other" else (a + b) + c
+        p = torch.softmax(h * 1e5, -1)
+        return self.head(p)
+
+
+torch.manual_seed(3)
+model = Model()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+x = torch.randn(64, 8)
+with retrograd.record(OUT, model=model, optimizer=optimizer):
+    model(x).square().mean().backward()
     optimizer.step()
 """
 
@@ -142,6 +177,25 @@ class Pairs(Recorded):
                 first = self.faults("A", version)[0]
                 self.assertEqual((first["kind"], first["line"]), (kind, self.line_of(text)), first)
 
+    def test_Q3_the_path_goes_from_the_op_to_blame_to_the_loss(self):
+        _, found = self.json("compare", "A", "scaled")
+        path = found["path"]
+        self.assertEqual(path["to"], "the loss")
+        steps = path["steps"]
+        self.assertEqual(steps[0]["line"], self.line_of("h = self.norm(F.relu"))  # that reads what was inserted
+        self.assertIn("nll_loss_forward", steps[-1]["op"])
+        self.assertTrue(all(step["relative"] > 0 for step in steps))
+        text = subprocess.run([PROGRAM, "compare", self.recorded("A"), self.recorded("scaled")], capture_output=True, text=True).stdout
+        self.assertIn(f"path to the loss, {len(steps)} values", text)
+
+    def test_Q1_what_comes_in_and_what_is_the_ops_own_are_apart(self):
+        _, found = self.json("compare", "A", "eps")
+        rows = [row for row in found["rows"] if "layer_norm.default" in row["op"]]
+        self.assertEqual(rows[0]["inherited"], 0)
+        self.assertGreater(rows[0]["own"], rows[0]["budget"])
+        later = [row for row in found["rows"] if "addmm" in row["op"] and row["inherited"]]
+        self.assertTrue(later and all(row["own"] is None for row in later))  # nothing about it is different
+
     def test_Q1_an_update_with_another_rate(self):
         first = self.faults("A", "rate")[0]
         self.assertEqual(first["kind"], "arguments")
@@ -158,6 +212,27 @@ class Pairs(Recorded):
         self.assertEqual(code, 0)
         self.assertIn("identical", found["notes"][0])
         self.assertEqual(found["rows"], [])  # nothing ran
+
+
+@unittest.skipUnless(PROGRAM, "RETROGRAD names no program")
+class Order(Recorded):
+    script = ORDER
+
+    def test_Q3_rounding_that_a_softmax_enlarges_is_nobodys_fault_and_the_softmax_is_named(self):
+        self.assertEqual(self.faults("one", "other"), [])
+        _, found = self.json("compare", "one", "other")
+        self.assertGreater(found["first_divergence"]["relative"], 1e-3)
+        (note,) = [claim for claim in found["report"]["claims"] if claim["kind"] == "amplified"]
+        self.assertEqual(note["line"], self.line_of("torch.softmax"))
+        self.assertRegex(note["sentence"], r"rounding, enlarged [\d.]+e\+04 times by _softmax #\d+ on the way to the loss")
+
+    def test_Q3_own_measures_how_much_each_op_enlarges_one_rounding(self):
+        done = subprocess.run([PROGRAM, "compare", self.recorded("one"), self.recorded("one"), "--threads-b", "2", "--own", "--format", "json"], capture_output=True, text=True)
+        rows = json.loads(done.stdout)["rows"]
+        enlarged = {row["op"]: row["enlarged"] for row in rows if row["enlarged"]}
+        self.assertEqual(max(enlarged, key=enlarged.get), "torch.ops.aten._softmax.default")
+        self.assertGreater(enlarged["torch.ops.aten._softmax.default"], 1e4)
+        self.assertLess(enlarged["torch.ops.aten.detach.default"], 2)
 
 
 @unittest.skipUnless(PROGRAM, "RETROGRAD names no program")
@@ -187,7 +262,7 @@ class Planted(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run([sys.executable, COMPARE, "--models", "1", "--seed", "7", "--folder", folder], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertIn("13 pairs: 13 right, 0 not", done.stdout)
+        self.assertIn("14 pairs: 14 right, 0 not", done.stdout)
 
 
 if __name__ == "__main__":
