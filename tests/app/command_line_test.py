@@ -62,6 +62,21 @@ class Json(Case):
         self.fits("pipeline", "pipeline", "split", MLP, "--stages", "2", "--balance", "estimate")
         self.fits("schedule", "pipeline", "schedule", "1F1B", "--ranks", "2", "--microbatches", "4")
 
+    def test_Q5_compare_names_the_pass_that_dropped_a_cast_with_op_and_line(self):
+        found = self.fits("compare", "compare", DATA / "jobs" / "lostcast.log", "--passes", code=1)
+        verdicts = {one["pass"]: one["report"]["verdict"] for one in found["passes"]}
+        self.assertEqual({name for name, verdict in verdicts.items() if verdict == "fail"}, {"post-grad", "post-grad (backward)"})
+        self.assertEqual(set(verdicts.values()), {"pass", "fail"})
+        claim = next(one for one in found["passes"] if one["pass"] == "post-grad")["report"]["claims"][0]
+        self.assertEqual((claim["kind"], claim["line"]), ("cast-removed", "make.py:207"))
+        self.good("compare", TOP / "resources" / "samples" / "lost_precision" / "trace", "--passes")
+
+    def test_Q5_one_model_with_other_threads_or_another_partition(self):
+        for options in (["--threads-b", "2"], ["--partition-b", "min-cut"], ["--recompute-b", "all"]):
+            with self.subTest(options):
+                found = self.fits("compare", "compare", GPT, *options)
+                self.assertEqual((found["report"]["verdict"], found["largest"]), ("pass", 0))
+
     def test_what_a_job_left_behind(self):
         agrees, differs = (TOP / "resources" / "samples" / name / "trace" for name in ("graph_break", "lost_precision"))
         self.fits("graphs", "graphs", agrees)

@@ -163,22 +163,6 @@ int runDiff(const DiffArguments& arguments, const Progress& progress) {
   return broken ? badInputOrUse : code;
 }
 
-void addPartitionB(Parser parser, std::optional<PartitionOptions>& partition) {
-  const auto asked = [&partition]() -> PartitionOptions& { return partition ? *partition : partition.emplace(); };
-  parser
-      .add("--partition-b", "what the second side saves for backward: default or min-cut",
-           [asked](const std::string& kind) {
-             asked().kind = kind == "min-cut" ? PartitionOptions::minCut : PartitionOptions::defaultKind;
-           })
-      .oneOf({"default", "min-cut"});
-  parser.addSize("--budget-b", "how much the second side may save, such as 100K",
-                 [asked](std::int64_t bytes) { asked().budget = bytes; });
-  parser
-      .add("--recompute-b", "what the second side recomputes: all, a module's path, LIST.*, or #OP; repeatable",
-           [asked](const std::vector<std::string>& marks) { asked().recompute = marks; })
-      .repeatable();
-}
-
 Run setUpDiff(Parser parser) {
   auto arguments = std::make_shared<DiffArguments>();
   const std::vector<std::string> kinds{"computation", "joint", "forward", "backward"};

@@ -64,6 +64,9 @@ bool reportProblems(const std::vector<Problem>& problems);
 /// "--format text|json".
 void addFormat(Parser parser, std::string& format);
 
+/// "--partition-b", "--budget-b", "--recompute-b": of the second side; stays empty where nobody asks.
+void addPartitionB(Parser parser, std::optional<PartitionOptions>& partition);
+
 /// "--dtype-b float64|float32|bfloat16|float16": the precision of the second side.
 void addPrecisionB(Parser parser, std::optional<DType>& precision);
 

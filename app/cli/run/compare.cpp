@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <limits>
 #include <memory>
+#include <numeric>
 
 #include "app/cli/parsing/command.h"
 #include "app/cli/parsing/options.h"
@@ -11,9 +14,11 @@
 #include "core/formats/checkpoint/checkpoint.h"
 #include "core/judge/report.h"
 #include "core/torch/analysis/higher_order.h"
+#include "core/torch/experiments/compare_passes.h"
 #include "core/torch/experiments/compare_runs.h"
 #include "core/torch/experiments/compare_weights.h"
 #include "core/torch/experiments/counterpart.h"
+#include "core/torch/experiments/what_if.h"
 #include "core/trace/diff/diff_text.h"
 #include "core/trace/print/json.h"
 
@@ -23,8 +28,10 @@ namespace {
 struct CompareArguments {
   std::string a, format = "text";
   Counterpart b;
+  std::optional<PartitionOptions> partition;
   std::optional<double> tolerance;
-  bool own = false;
+  bool own = false, passes = false;
+  int threads = 0;
   std::size_t rows = 20;
   InputOptions input;
 };
@@ -32,6 +39,8 @@ struct CompareArguments {
 nlohmann::ordered_json number(double x) {
   return std::isfinite(x) ? nlohmann::ordered_json(x) : nlohmann::ordered_json("inf");
 }
+
+nlohmann::ordered_json number(const std::optional<double>& x) { return x ? number(*x) : nlohmann::ordered_json(); }
 
 nlohmann::ordered_json rowJson(const Document& document, const RunDifference& row) {
   return {{"op", document.opName(row.opA)},
@@ -43,7 +52,42 @@ nlohmann::ordered_json rowJson(const Document& document, const RunDifference& ro
           {"largest", number(row.largest)},
           {"norm_a", number(row.normA)},
           {"norm_b", number(row.normB)},
-          {"note", row.note}};
+          {"note", row.note},
+          {"inherited", number(row.inherited)},
+          {"own", number(row.own)},
+          {"budget", number(row.budget)},
+          {"enlarged", number(row.enlarged)}};
+}
+
+nlohmann::ordered_json pathJson(const Document& document, const RunComparison& comparison) {
+  nlohmann::ordered_json steps = nlohmann::ordered_json::array();
+  for (const auto row : comparison.path.rows) steps.push_back(rowJson(document, comparison.rows[row]));
+  return {{"to", comparison.path.end}, {"steps", std::move(steps)}};
+}
+
+/// The ends, and between them what enlarges or reduces most.
+void printPath(const Document& document, const RunComparison& comparison) {
+  const auto& path = comparison.path;
+  if (path.rows.size() < 2) return;
+  constexpr std::size_t most = 8;
+  const auto weight = [&](std::size_t place) {
+    if (place == 0 || place + 1 == path.rows.size()) return std::numeric_limits<double>::infinity();
+    const auto enlarged = comparison.rows[path.rows[place]].enlarged.value_or(1);
+    return enlarged > 0 ? std::abs(std::log(enlarged)) : 0;
+  };
+  std::vector<std::size_t> places(path.rows.size());
+  std::iota(places.begin(), places.end(), std::size_t{0});
+  std::ranges::stable_sort(places, std::greater(), weight);
+  places.resize(std::min(places.size(), most));
+  std::ranges::sort(places);
+  fmt::print("path to {}, {} values:\n   {:>10} {:>10}\n", path.end, path.rows.size(), "relative", "enlarged");
+  for (const auto place : places) {
+    const auto& row = comparison.rows[path.rows[place]];
+    const auto line = codeLine(document, row.opA);
+    fmt::print("   {:>10.3g} {:>10}  #{} {}{}\n", row.relative,
+               row.enlarged ? fmt::format("{:.2g}", *row.enlarged) : "", row.opA.index, document.opName(row.opA),
+               line.empty() ? "" : "; " + line);
+  }
 }
 
 void printRow(const Document& document, const RunDifference& row, const char* mark) {
@@ -146,20 +190,58 @@ void tellOfMissing(const WeightComparison& weights, Report& report) {
   }
 }
 
+/// Of a job's log: which pass of a compile changed the numbers.
+int runComparePasses(const CompareArguments& arguments, const Progress& progress) {
+  const auto& data = arguments.input.data;
+  const auto log = jobs::openJobLog(arguments.a, progress);
+  const auto chain = jobPasses(log, jobs::chooseCompile(log, data.compile, data.rank), progress, true);
+  const auto opened = open(arguments.a, arguments.input, progress);
+  const auto comparisons = comparePasses(chain, *opened, progress);
+  if (comparisons.empty()) badUse(fmt::format("compile {} has no two graphs of ops to compare", chain.compile));
+  nlohmann::ordered_json json{
+      {"a", arguments.a}, {"compile", chain.compile}, {"passes", nlohmann::ordered_json::array()}};
+  std::vector<Verdict> verdicts;
+  clearProgress();
+  for (const auto& [pass, report] : comparisons) {
+    const auto given = chain.passes[pass].before;
+    const auto before = given ? chain.passes[*given].name : std::string("nothing");
+    const auto decision = decide(report);
+    verdicts.push_back(decision.verdict);
+    if (arguments.format == "json") {
+      json["passes"].push_back(
+          {{"pass", chain.passes[pass].name}, {"before", before}, {"report", toJson(report, decision)}});
+      continue;
+    }
+    fmt::print("{} against {}: {}\n", chain.passes[pass].name, before,
+               decision.verdict == Verdict::pass ? fmt::format("nothing beyond rounding in {}", coverageText(report))
+               : decision.claim                  ? "beyond rounding"
+                                                 : "not possible: " + decision.reason);
+    for (const auto& line : detailLines(report, true)) fmt::print("  {}\n", line.text);
+  }
+  if (arguments.format == "json") fmt::print("{}\n", dumpJson(json, 1));
+  return worstExitCode(verdicts);
+}
+
 int runCompare(CompareArguments arguments, const Progress& progress) {
+  if (arguments.passes) return runComparePasses(arguments, progress);
   if (!arguments.b.path.empty()) requireFile(arguments.b.path);
   if (isCheckpoint(arguments.a) && isCheckpoint(arguments.b.path)) return compareCheckpoints(arguments, progress);
   requireToRun(arguments.input.device);
   requireToRun(arguments.b.device);
   const auto a = open(arguments.a, arguments.input, progress);
-  const auto b = openCounterpart(*a, arguments.b, progress);
+  auto b = openCounterpart(*a, arguments.b, progress);
+  if (arguments.partition && b->derived()) b = whatIf(*b, *arguments.partition, {}, progress).analysis;
   if (reportProblems(a->problems) || reportProblems(b->problems)) return badInputOrUse;
   const auto tolerance = arguments.tolerance.value_or(usualTolerance(arguments.b.precision));
   std::optional<WeightComparison> weights;  // first: what differs there explains the rest
   if (!arguments.b.path.empty() || !arguments.b.weights.empty())
     weights = compareWeights(firstOf(*a).file.weights, firstOf(*b).file.weights, progress);
-  const auto comparison = compareRuns(
-      *a, *b, {.tolerance = tolerance, .isAsked = arguments.tolerance.has_value(), .own = arguments.own}, progress);
+  const auto comparison = compareRuns(*a, *b,
+                                      {.tolerance = tolerance,
+                                       .isAsked = arguments.tolerance.has_value(),
+                                       .own = arguments.own,
+                                       .threads = arguments.threads},
+                                      progress);
   auto report = comparison.report;
   report.subject = arguments.b.path.empty() ? arguments.a : arguments.b.path;
   if (weights) tellOfMissing(*weights, report);
@@ -178,6 +260,7 @@ int runCompare(CompareArguments arguments, const Progress& progress) {
                                 {"weights", weights ? weightsJson(*weights) : nlohmann::ordered_json()},
                                 {"largest", number(comparison.largest)},
                                 {"first_divergence", nullptr},
+                                {"path", pathJson(document, comparison)},
                                 {"notes", comparison.notes},
                                 {"rows", nlohmann::ordered_json::array()},
                                 {"only_in_a", comparison.onlyInA.size()},
@@ -190,6 +273,7 @@ int runCompare(CompareArguments arguments, const Progress& progress) {
     for (const auto& line : detailLines(report)) fmt::print("{}\n", line.text);
     for (const auto& note : comparison.notes) fmt::print("note: {}\n", note);
     if (weights) printWeights(*weights, arguments.rows);
+    printPath(document, comparison);
     if (!comparison.rows.empty()) printRows(document, comparison, arguments.rows);
     fmt::print("{}\n", decision.verdict == Verdict::pass ? "nothing beyond rounding"
                        : decision.claim                  ? "beyond rounding: the first fault above is to blame"
@@ -209,7 +293,14 @@ Run setUpCompare(Parser parser) {
       .zeroOrMore();
   parser.flag("--own", arguments->own,
               "runs every op of the second once more on what the first has, not only those that differ");
+  parser.flag(
+      "--passes", arguments->passes,
+      "of a job's log: each graph of a compile against the one that its pass was given, on the job's data: which "
+      "pass changed the numbers");
   addPrecisionB(parser, arguments->b.precision);
+  addPartitionB(parser, arguments->partition);
+  parser.add("--threads-b", arguments->threads, "threads of the second run's kernels (default: those of the first)")
+      .range(1, 1024);
   addDevice(parser, arguments->b.device, "--device-b", "device of the second (default: that of the first)");
   parser.add("--seed-b", arguments->b.seed, "seed of the random ops of the second run").seed();
   parser.add("--weights-b", arguments->b.weights,

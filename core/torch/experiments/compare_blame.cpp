@@ -15,15 +15,6 @@ namespace retrograd {
 
 namespace {
 
-bool isCast(const Document& document, BoundSymbolId op) {
-  const auto name = shortNameOf(document, op);
-  if (name != "_to_copy" && name != "to" && name != "type_as") return false;
-  const auto operands = document.operands(op), outputs = document.outputs(op);
-  if (operands.empty() || outputs.empty() || !operands[0] || !outputs[0]) return false;
-  if (!document.isTensor(operands[0]) || !document.isTensor(outputs[0])) return false;
-  return document.meta(operands[0]).dtype != document.meta(outputs[0]).dtype;
-}
-
 std::string castText(const Document& document, BoundSymbolId op) {
   return fmt::format("cast of {} to {}", torchName(document.meta(document.operands(op)[0]).dtype),
                      torchName(document.meta(document.outputs(op)[0]).dtype));
@@ -272,8 +263,12 @@ void OwnErrors::judgeInputs() {
                         name, typeComment(metaOf(x)), typeComment(metaOf(y))));
       continue;
     }
-    if (x.scalar_type() == y.scalar_type() && x.device() == y.device() && x.equal(y)) continue;
+    if (x.scalar_type() == y.scalar_type() && x.device() == y.device() && x.equal(y)) {
+      atStart_[other] = 0;
+      continue;
+    }
     const auto found = differenceOf(x, y);
+    atStart_[other] = found.relative;
     const bool isRounded = x.scalar_type() != y.scalar_type() && x.is_floating_point() && y.is_floating_point();
     if (found.relative == 0) continue;
     if (isRounded && found.note.empty()) {
@@ -372,6 +367,10 @@ Report OwnErrors::report() {
     blames_.push_back(std::move(one));
   }
   std::ranges::stable_sort(blames_, {}, &Blame::position);
+  if (!blames_.empty()) {
+    const auto& first = blames_.front();
+    origin_ = first.opA ? first.opA : first.reader ? pairs_.partner(Side::right, first.reader) : first.claim.op;
+  }
   Report report{.unit = "op"};
   for (auto& one : blames_) {
     if (one.more > 0) one.claim.sentence += fmt::format("; {} more of this line or behind it", one.more);

@@ -1,6 +1,8 @@
 #include "core/torch/experiments/compare_own.h"
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/empty_strided.h>
+#include <ATen/ops/rand.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -43,6 +45,8 @@ OwnErrors::OwnErrors(const Analysis& a, const Analysis& b, OpPairs& pairs, bool 
       documentB_(*b.document),
       pairs_(pairs),
       paired_(a, b, pairs, all),
+      all_(all),
+      figures_(b.joint.ops.size()),
       evaluatorB_(*b.document, b.request.seed),
       evaluatorA_(*a.document, a.request.seed) {
   evaluatorA_.setLeftOut(a.leftOut);
@@ -161,19 +165,11 @@ void OwnErrors::keepMixed(std::size_t j) {
   for (const auto value : silentWrites(documentB_, op)) mixed_[value] = {evaluatorB_.tensorOrNone(value), {}, op};
 }
 
-std::vector<at::Tensor> OwnErrors::inDouble(BoundSymbolId opA, const std::vector<at::Tensor>& operands) {
-  const auto& bound = documentA_.boundSymbol(opA);
-  if (std::ranges::any_of(documentA_.pattern(bound.pattern).arguments, hasDTypeLiteral)) return {};
-  if (bound.effects & (effect::random | effect::opaque)) return {};
+std::vector<at::Tensor> OwnErrors::resultsOf(BoundSymbolId opA, const std::vector<at::Tensor>& operands) {
   const auto ids = documentA_.operands(opA);
-  for (std::size_t slot = 0; slot < ids.size(); ++slot) {
-    if (!ids[slot]) continue;
-    if (slot >= operands.size() || !operands[slot].defined()) return {};
-    const bool isReal = operands[slot].is_floating_point();
-    if (!isReal && operands[slot].is_complex()) return {};
-    evaluatorA_.bind(ids[slot], isReal ? operands[slot].to(at::kDouble).clone() : operands[slot]);
-  }
   std::vector<at::Tensor> results;
+  for (std::size_t slot = 0; slot < ids.size(); ++slot)
+    if (ids[slot]) evaluatorA_.bind(ids[slot], operands[slot]);
   try {
     evaluatorA_.run(opA);
     for (const auto output : documentA_.outputs(opA)) results.push_back(evaluatorA_.tensorOrNone(output));
@@ -185,6 +181,50 @@ std::vector<at::Tensor> OwnErrors::inDouble(BoundSymbolId opA, const std::vector
   for (const auto output : documentA_.outputs(opA))
     if (output) evaluatorA_.release(output);
   return results;
+}
+
+std::vector<at::Tensor> OwnErrors::inDouble(BoundSymbolId opA, const std::vector<at::Tensor>& operands) {
+  const auto& bound = documentA_.boundSymbol(opA);
+  if (std::ranges::any_of(documentA_.pattern(bound.pattern).arguments, hasDTypeLiteral)) return {};
+  if (bound.effects & (effect::random | effect::opaque)) return {};
+  const auto ids = documentA_.operands(opA);
+  std::vector<at::Tensor> wide(ids.size());
+  for (std::size_t slot = 0; slot < ids.size(); ++slot) {
+    if (!ids[slot]) continue;
+    if (slot >= operands.size() || !operands[slot].defined()) return {};
+    const bool isReal = operands[slot].is_floating_point();
+    if (!isReal && operands[slot].is_complex()) return {};
+    wide[slot] = isReal ? operands[slot].to(at::kDouble).clone() : operands[slot];
+  }
+  return resultsOf(opA, wide);
+}
+
+/// Each element that the op reads moves by one rounding up or down, as drawn; an op that rounds no more than that
+/// has 1.
+std::optional<double> OwnErrors::enlargement(BoundSymbolId opA, const Captured& captured) {
+  if (documentA_.boundSymbol(opA).effects & (effect::random | effect::opaque)) return {};
+  const auto ids = documentA_.operands(opA);
+  auto moved = captured.operands;
+  double unit = 0;
+  for (std::size_t slot = 0; slot < moved.size(); ++slot) {
+    auto& operand = moved[slot];
+    if (ids[slot] && !operand.defined()) return {};
+    if (!operand.defined() || !operand.is_floating_point() || operand.layout() != at::kStrided) continue;
+    const auto one = std::ldexp(1.0, 1 - digitsOf(toDType(operand.scalar_type())));
+    unit = std::max(unit, one);
+    const auto signs = at::rand(operand.sizes(), at::detail::createCPUGenerator(slot), at::kFloat).sub_(0.5).sign_();
+    operand = operand + operand * signs.to(operand.options()).mul_(one);
+  }
+  if (unit == 0) return {};
+  const auto results = resultsOf(opA, moved);
+  std::optional<double> most;
+  for (std::size_t k = 0; k < std::min(results.size(), captured.outputs.size()); ++k) {
+    const auto &x = captured.outputs[k], &y = results[k];
+    if (!x.defined() || !y.defined() || !x.is_floating_point()) continue;
+    if (const auto found = differenceOf(x, y); found.note.empty())
+      most = std::max(most.value_or(0), found.relative / unit);
+  }
+  return most;
 }
 
 /// In whose rounding a difference is measured: the first's, unless the runs compute in another precision altogether, or
@@ -220,6 +260,7 @@ void OwnErrors::judge(std::size_t j) {
       std::vector<at::Tensor> operands;
       if (isOpaque) notJudged_.push_back({documentB_.opName(op), "nobody can run it here"});
       else if (runAgain(j, &found->second, operands)) measure(at, j, found->second, operands);
+      if (all_) figures_[j].enlarged = enlargement(opA, found->second);
     }
     ++judged_;
     // From here on the second has again what the first has.
@@ -293,8 +334,15 @@ void OwnErrors::measure(std::size_t i, std::size_t j, const Captured& captured,
     }
     if (!worst || one.ratio() > worst->ratio()) worst = one;
   }
+  figures_[j].own = worst && worst->scale > 0 ? worst->deviation / worst->scale : 0;
+  if (worst && worst->scale > 0) figures_[j].budget = worst->tolerance / worst->scale;
   if (!worst || worst->good()) return;
   blame(opA, opB, isOwn ? Regions() : regionsOf(opA, opB), *worst);
+}
+
+std::optional<double> OwnErrors::atStart(ValueId ofA) const {
+  const auto found = atStart_.find(ofA);
+  return found == atStart_.end() ? std::nullopt : std::optional(found->second);
 }
 
 void OwnErrors::finish() {

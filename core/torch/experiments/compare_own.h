@@ -42,8 +42,21 @@ class OwnErrors {
   /// What is left at the end of both runs.
   void finish();
 
+  /// Of one op of the second, relative to the largest element of what it makes.
+  struct Figures {
+    std::optional<double> own;     ///< what is left of the difference on what the first has; none: it did not run again
+    std::optional<double> budget;  ///< what rounding explains of it; none where nothing is left
+    std::optional<double> enlarged;  ///< how many times the first's op enlarges one rounding of what it reads
+  };
+  const Figures& figures(std::size_t position) const { return figures_[position]; }
+
   /// Claims in the order in which the ops ran, how many ops were judged, what was not.
   Report report();
+  /// The op of the first from which on the runs differ, by the first claim; none without one. report() was called.
+  BoundSymbolId origin() const { return origin_; }
+  /// How far the second's value is from the first's as the runs begin, relative; none for what is no input.
+  std::optional<double> atStart(ValueId ofA) const;
+  const RunPairing& pairing() const { return paired_; }
 
  private:
   struct Captured {
@@ -70,8 +83,11 @@ class OwnErrors {
   bool runAgain(std::size_t j, const Captured* captured, std::vector<at::Tensor>& operands);
   void keepMixed(std::size_t j);
   void measure(std::size_t i, std::size_t j, const Captured& captured, const std::vector<at::Tensor>& operands);
+  /// What the first's op makes of other operands; empty where it cannot run.
+  std::vector<at::Tensor> resultsOf(BoundSymbolId opA, const std::vector<at::Tensor>& operands);
   /// The first's op in double precision; empty where it has no such form.
   std::vector<at::Tensor> inDouble(BoundSymbolId opA, const std::vector<at::Tensor>& operands);
+  std::optional<double> enlargement(BoundSymbolId opA, const Captured& captured);
   DType budgetType(std::size_t i, std::size_t j, const at::Tensor& a, const at::Tensor& b, bool isOwn) const;
   Regions regionsOf(BoundSymbolId opA, BoundSymbolId opB) const;
   Regions regionsOf(ValueId valueA, ValueId valueB) const;
@@ -89,6 +105,10 @@ class OwnErrors {
   const Document& documentB_;
   OpPairs& pairs_;
   const RunPairing paired_;
+  const bool all_;
+  std::vector<Figures> figures_;  ///< by position of b
+  BoundSymbolId origin_;
+  std::unordered_map<ValueId, double> atStart_;
   std::unordered_map<ValueId, at::Tensor> snapshots_;
   std::map<std::size_t, Captured> captured_;  ///< by position of a
   std::unordered_map<ValueId, Mixed> mixed_;

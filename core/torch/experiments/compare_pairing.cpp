@@ -53,6 +53,13 @@ bool gaveTheSame(const StepRecording& recording, BoundSymbolId first, BoundSymbo
   return true;
 }
 
+/// The op that ran first, of what a checkpoint or a partition runs again; else the op itself.
+BoundSymbolId firstRun(const Document& document, const IdVector<ValueId, BoundSymbolId>& makers, BoundSymbolId op) {
+  const auto& origin = document.boundSymbol(op).origin;
+  const auto maker = origin.role == Role::recompute && origin.value ? makers[origin.value] : BoundSymbolId();
+  return maker && maker != op ? maker : firstRunOf(document, op);
+}
+
 void collect(const Document& document, std::span<const ValueId> values, std::set<std::int64_t>& dims) {
   for (const auto value : values) {
     if (!value || !document.isTensor(value)) continue;
@@ -89,6 +96,15 @@ bool isPlain(const Document& document, BoundSymbolId op) {
       "expand", "squeeze",    "unsqueeze",  "as_strided",   "clone",  "contiguous", "reshape",
       "empty",  "empty_like", "lift_fresh", "split",        "unbind", "chunk",      "detach_"};
   return std::ranges::find(plain, shortNameOf(document, op)) != std::end(plain);
+}
+
+bool isCast(const Document& document, BoundSymbolId op) {
+  const auto name = shortNameOf(document, op);
+  if (name != "_to_copy" && name != "to" && name != "type_as") return false;
+  const auto operands = document.operands(op), outputs = document.outputs(op);
+  if (operands.empty() || outputs.empty() || !operands[0] || !outputs[0]) return false;
+  if (!document.isTensor(operands[0]) || !document.isTensor(outputs[0])) return false;
+  return document.meta(operands[0]).dtype != document.meta(outputs[0]).dtype;
 }
 
 RunPairing::RunPairing(const Analysis& first, const Analysis& second, OpPairs& opPairs, bool all)
@@ -128,7 +144,7 @@ ValueId RunPairing::firstMade(const Analysis& of, const IdVector<ValueId, BoundS
   const auto& document = *of.document;
   while (value && makers[value] && isRepeat[place[makers[value]]]) {
     const auto maker = makers[value];
-    const auto before = document.outputs(firstRunOf(document, maker)), now = document.outputs(maker);
+    const auto before = document.outputs(firstRun(document, makers, maker)), now = document.outputs(maker);
     const auto at = static_cast<std::size_t>(std::ranges::find(now, value) - now.begin());
     value = at < before.size() ? before[at] : ValueId();
   }
@@ -177,13 +193,13 @@ void RunPairing::findPairs() {
   }
   // What repeats an op that turned out to have no partner is alone as well.
   for (std::size_t i = 0; i < opsA.size(); ++i)
-    isRepeatA[i] = isRepeatA[i] && answers[placeA[firstRunOf(documentA, opsA[i])]] >= 0;
+    isRepeatA[i] = isRepeatA[i] && answers[placeA[firstRun(documentA, makerA, opsA[i])]] >= 0;
   for (std::size_t j = 0; j < opsB.size(); ++j)
-    isRepeatB[j] = isRepeatB[j] && partners[placeB[firstRunOf(documentB, opsB[j])]] >= 0;
+    isRepeatB[j] = isRepeatB[j] && partners[placeB[firstRun(documentB, makerB, opsB[j])]] >= 0;
 }
 
 void RunPairing::findRepeats() {
-  const auto find = [&](Side side, const Analysis& of, const auto& place, const auto& otherPlace,
+  const auto find = [&](Side side, const Analysis& of, const auto& makers, const auto& place, const auto& otherPlace,
                         std::vector<char>& isRepeat) {
     const auto hasPartner = [&](BoundSymbolId op) {
       const auto other = pairs.partner(side, op);
@@ -191,13 +207,13 @@ void RunPairing::findRepeats() {
     };
     isRepeat.assign(of.joint.ops.size(), 0);
     for (std::size_t i = 0; i < isRepeat.size(); ++i) {
-      const auto op = of.joint.ops[i], first = firstRunOf(*of.document, op);
+      const auto op = of.joint.ops[i], first = firstRun(*of.document, makers, op);
       if (first == op || place[first] < 0 || hasPartner(op) || !hasPartner(first)) continue;
       isRepeat[i] = !of.file.recording || gaveTheSame(*of.file.recording, first, op);
     }
   };
-  find(Side::left, a, placeA, placeB, isRepeatA);
-  find(Side::right, b, placeB, placeA, isRepeatB);
+  find(Side::left, a, makerA, placeA, placeB, isRepeatA);
+  find(Side::right, b, makerB, placeB, placeA, isRepeatB);
 }
 
 void RunPairing::findSizes() {
@@ -225,6 +241,16 @@ bool RunPairing::isAnchor(BoundSymbolId opA, BoundSymbolId opB) const {
       if (!isSwapped) return false;
     }
   }
+  // Each reads what both have, and not the same: a sum in another order, or an operand that was mistaken. What comes of
+  // it tells.
+  const auto isOther = [&](std::size_t k) { return !stands(here[k], there[k]); };
+  const auto isShared = [&](std::size_t k) {
+    const auto maker = here[k] ? makerA[here[k]] : BoundSymbolId();
+    return here[k] && forced(there[k]) && (!maker || answers[placeA[maker]] >= 0);
+  };
+  bool isMixedUp = !isSum && here.size() == there.size() && !std::ranges::equal(here, there, stand);
+  for (std::size_t k = 0; isMixedUp && k < here.size(); ++k) isMixedUp = !isOther(k) || isShared(k);
+  if (isMixedUp) return false;
   if (batchDiffers) return true;
   const auto sizesOf = [](const Document& document, ValueId value) {
     return value && document.isTensor(value) ? document.meta(value).sizes : std::vector<std::int64_t>();

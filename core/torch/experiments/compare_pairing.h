@@ -19,6 +19,8 @@ namespace retrograd {
 std::string shortNameOf(const Document& document, BoundSymbolId op);
 /// Whether the op gives the elements that it reads, as they are: it is not to blame where another op is there.
 bool isPlain(const Document& document, BoundSymbolId op);
+/// Whether the op gives the elements that it reads in another dtype.
+bool isCast(const Document& document, BoundSymbolId op);
 /// What the op writes without a new value: what the operands hold changes, and their names do not say so.
 std::vector<ValueId> silentWrites(const Document& document, BoundSymbolId op);
 /// Bits of a number's fraction: fewer is coarser.

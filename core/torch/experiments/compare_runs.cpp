@@ -12,6 +12,7 @@
 #include "core/torch/execution/device.h"
 #include "core/torch/experiments/compare_lane.h"
 #include "core/torch/experiments/compare_own.h"
+#include "core/torch/experiments/compare_path.h"
 #include "core/torch/session/run_forecast.h"
 #include "core/torch/tracing/thread_scope.h"
 #include "core/trace/diff/diff_text.h"
@@ -71,7 +72,7 @@ class RunPair {
         options_(options),
         progress_(progress),
         pairs_(diffSide(a, a.joint), diffSide(b, b.joint), progress),
-        own_(a, b, pairs_, options.own) {}
+        own_(a, b, pairs_, options.own || options.threads > 0) {}
 
   RunComparison run() {
     result_.notes = notesOn(a_, b_);  // before TF32 is off
@@ -82,7 +83,10 @@ class RunPair {
       const RunThreads threads(0);
       runBoth();
     }
-    result_.report = result_.report.judged ? std::move(result_.report) : own_.report();
+    if (!result_.report.judged) {
+      result_.report = own_.report();
+      result_.path = pathOf(result_, own_, a_, options_.tolerance);
+    }
     tellOfTheWhole();
     return std::move(result_);
   }
@@ -103,8 +107,8 @@ class RunPair {
 
   /// Recordings of the same ops on the same inputs, with the same bits.
   bool areIdentical() {
-    if (!a_.file.recording || !b_.file.recording || !own_.sameProgram() || !options_.second.replaced.empty())
-      return false;
+    if (!a_.file.recording || !b_.file.recording || !own_.sameProgram()) return false;
+    if (!options_.second.replaced.empty() || options_.threads > 0) return false;
     if (!sameData(a_.file.recording->data, b_.file.recording->data)) return false;
     const auto bits = recordedBits(a_, b_, own_);
     if (bits.first) return false;
@@ -134,6 +138,8 @@ class RunPair {
                    static_cast<double>(j) / static_cast<double>(b_.joint.ops.size()));
       progress_.check();
       while (laneA.position() < own_.needs(j)) advance();
+      std::optional<RunThreads> second;
+      if (options_.threads > 0) second.emplace(options_.threads);
       laneB.step();
       if (const auto i = own_.partner(j)) {
         compare(*i, j, outputsA[*i], laneB);
@@ -143,6 +149,7 @@ class RunPair {
     }
     while (laneA.position() < laneA.size()) advance();
     own_.finish();
+    addFigures(result_, positions_, own_, b_);
     sortRows();
   }
 
@@ -173,6 +180,7 @@ class RunPair {
       if (isDraw && row.relative > 0 && (outputsA[k].scalar_type() == at::kBool || (isFirst && idsB.size() == 1)))
         own_.drew(j);
       isFirst = false;
+      positions_.push_back(j);
       result_.rows.push_back(std::move(row));
     }
   }
@@ -198,6 +206,21 @@ class RunPair {
     claim.op = row.opA;
     claim.value = row.valueA;
     report.claims.push_back(std::move(claim));
+    if (result_.path.amplifier) report.claims.push_back(amplified(result_.rows[*result_.path.amplifier]));
+  }
+
+  /// "rounding, enlarged 1.2e+05 times by _softmax #212"
+  Claim amplified(const RunDifference& row) const {
+    Claim claim{.by = Producer::run, .severity = Severity::note, .kind = "amplified"};
+    const auto what = own_.origin() ? "the difference" : "rounding";
+    claim.sentence = fmt::format("{}, enlarged {:.2g} times by {} #{} on the way to {}", what, *row.enlarged,
+                                 shortNameOf(*a_.document, row.opA), row.opA.index, result_.path.end);
+    if (row.inherited)
+      claim.sentence += fmt::format(": {:.2g} comes in, {:.2g} goes out", *row.inherited, row.relative);
+    claim.line = codeLine(*a_.document, row.opA);
+    claim.op = row.opA;
+    claim.value = row.valueA;
+    return claim;
   }
 
   const Analysis& a_;
@@ -207,6 +230,7 @@ class RunPair {
   OpPairs pairs_;
   OwnErrors own_;
   std::set<std::size_t> answer_;
+  std::vector<std::size_t> positions_;  ///< of the second's op, by row as they come
   RunComparison result_;
 };
 

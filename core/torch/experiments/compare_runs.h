@@ -18,6 +18,20 @@ struct RunDifference {
   double scale = 0;  ///< largest finite magnitude of an element of either
   double normA = 0, normB = 0;
   std::string note;  ///< "shapes differ", "only one is finite"; empty where numbers say it all
+  /// Of the op, relative to the largest element as `relative` is: what of it came in (none where the other run has no
+  /// such value), what is left where it runs on what the first has, and what rounding explains of that (none where it
+  /// did not run again).
+  std::optional<double> inherited, own, budget;
+  /// How many times the op enlarges what comes in: a perturbation of one rounding with CompareOptions::own, else what
+  /// came in in these runs.
+  std::optional<double> enlarged;
+};
+
+/// How a difference gets from where the runs part by themselves to where it matters.
+struct ErrorPath {
+  std::string end;                       ///< "the loss", "gradient of h.weight"; empty: there is none
+  std::vector<std::size_t> rows;         ///< in the order in which they ran, the last is the end
+  std::optional<std::size_t> amplifier;  ///< row of the op that enlarges most, by ten times at least
 };
 
 /// The numbers of a RunDifference: how far two tensors are apart, in double precision. Equal infinities, and NaN in the
@@ -35,6 +49,7 @@ struct RunComparison {
   /// has, that reads something else or has other arguments; inputs that differ. Claim::op is of the first, none for an
   /// op that the second alone has.
   Report report;
+  ErrorPath path;
 };
 
 struct CompareOptions {
@@ -43,6 +58,7 @@ struct CompareOptions {
   bool isAsked = false;
   bool own = false;  ///< runs every op of the second once more on the first's operands, not only those that differ
   RecordOptions second = {};  ///< of the second run: `replaced` counts
+  int threads = 0;            ///< of the second run's kernels, 0: as many as the first has
 };
 
 /// Ops match as alignOps() says. Values are compared in double precision. The runs go in step, so that

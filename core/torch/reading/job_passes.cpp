@@ -6,6 +6,7 @@
 
 #include "core/base/enum_array.h"
 #include "core/formats/fx/fx_reader.h"
+#include "core/formats/fx/lower_prims.h"
 #include "core/formats/jobs/input_sources.h"
 #include "core/formats/listing/listing.h"
 #include "core/torch/tracing/op_table.h"
@@ -55,10 +56,11 @@ std::vector<std::pair<std::size_t, bool>> inOrder(const jobs::Attempt& attempt) 
 }
 
 std::shared_ptr<const Analysis> readPass(const jobs::JobLog& log, const jobs::GraphRecord& record,
-                                         const SizeBindings& sizes) {
+                                         const SizeBindings& sizes, bool toRun) {
   const auto place = jobs::placeOf(log, record.payload);
-  const auto listing = jobs::listingOf(fx::readGraph(jobs::payloadText(log, record.payload), place), lookupSymbol,
-                                       {.sizes = sizes, .anyCall = true});
+  auto graph = fx::readGraph(jobs::payloadText(log, record.payload), place);
+  if (toRun) graph = fx::withoutPrims(graph).graph;
+  const auto listing = jobs::listingOf(graph, lookupSymbol, {.sizes = sizes, .anyCall = !toRun});
   auto analysis = std::make_shared<Analysis>();
   analysis->file = jobs::modelOf(listing, place);
   analysis->document = analysis->file.document;
@@ -74,7 +76,10 @@ std::optional<std::size_t> nearestBefore(const JobPasses& chain, std::size_t gra
   return nearest;
 }
 
-DiffSide sideOf(const JobPass& pass) { return {pass.analysis->document.get(), &pass.trace(), &pass.trace(), nullptr}; }
+DiffSide sideOf(const JobPass& pass) {
+  return {
+      .document = pass.analysis->document.get(), .trace = &pass.trace(), .computation = &pass.trace(), .isPart = true};
+}
 
 const SourceFrame* lineOf(const Document& document, BoundSymbolId op) {
   const auto source = document.boundSymbol(op).source;
@@ -133,7 +138,7 @@ std::size_t JobPasses::find(std::string_view wanted) const {
   throw Error(ErrorCode::badUse, fmt::format("compile {} has no pass '{}'; it has: {}", compile, wanted, names));
 }
 
-JobPasses jobPasses(const jobs::JobLog& log, const jobs::GraphChoice& choice, const Progress& progress) {
+JobPasses jobPasses(const jobs::JobLog& log, const jobs::GraphChoice& choice, const Progress& progress, bool toRun) {
   JobPasses chain{.compile = nameOf(*choice.compile)};
   const auto& attempt = *choice.attempt;
   SizeBindings sizes;
@@ -145,9 +150,11 @@ JobPasses jobPasses(const jobs::JobLog& log, const jobs::GraphChoice& choice, co
     JobPass pass;
     pass.name = jobs::nameOf(record) + (isBackward && record.kind != GraphKind::backward ? " (backward)" : "");
     pass.graph = graph;
+    pass.isOfOps = record.kind != GraphKind::dynamo && record.kind != GraphKind::beforePreGrad &&
+                   record.kind != GraphKind::afterPreGrad;
     progress.at("Reading passes", static_cast<double>(chain.passes.size()) / static_cast<double>(graphs.size()));
     try {
-      pass.analysis = readPass(log, record, sizes);
+      pass.analysis = readPass(log, record, sizes, toRun && pass.isOfOps);
     } catch (const Error& error) {
       if (error.code() == ErrorCode::cancelled) throw;
       pass.problem = error.what();

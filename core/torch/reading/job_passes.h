@@ -18,6 +18,7 @@ struct JobPass {
   std::shared_ptr<const Analysis> analysis;  ///< the graph as a computation, whose calls of functions and methods are
                                              ///< opaque; null where it cannot be read
   std::string problem;                       ///< why it cannot be read
+  bool isOfOps = false;                      ///< by its kind: of ops; graphs of Dynamo call functions of Python
   std::shared_ptr<const TraceDiff> diff;     ///< from `before` to this; null where one of them is missing
 
   const Trace& trace() const { return analysis->computation().trace; }
@@ -35,9 +36,10 @@ struct JobPasses {
   std::size_t find(std::string_view name) const;
 };
 
-/// Reads the graphs of an attempt and compares each with the one before. Throws Error(badUse) where it has none,
-/// Error(cancelled).
-JobPasses jobPasses(const jobs::JobLog& log, const jobs::GraphChoice& choice, const Progress& progress = {});
+/// Reads the graphs of an attempt and compares each with the one before. `toRun`: with ops of prims as the ATen ops
+/// that do the same. Throws Error(badUse) where it has none, Error(cancelled).
+JobPasses jobPasses(const jobs::JobLog& log, const jobs::GraphChoice& choice, const Progress& progress = {},
+                    bool toRun = false);
 
 /// What became of an op in another pass.
 struct FollowedOp {

@@ -134,6 +134,7 @@ OpPairs::OpPairs(const DiffSide& left, const DiffSide& right, const Progress& pr
     pairOneDocument(ownLeft, ownRight);
     pairOneDocument(leftDerived, rightDerived);
   } else {
+    if (left.isPart && right.isPart) pairCuts(ownLeft, right.trace->inputs);
     for (auto member : {&DiffSide::computation, &DiffSide::joint, &DiffSide::trace})
       if (left.*member && right.*member) pairInputs((left.*member)->inputs, (right.*member)->inputs);
     progress.check();
@@ -229,6 +230,18 @@ void OpPairs::pairInputs(std::span<const ValueId> left, std::span<const ValueId>
     const auto kind = left_.document->value(value).kind;
     const auto& others = byKind[kind];
     if (const auto n = met[kind]++; n < others.size()) pairValues(value, others[n]);
+  }
+}
+
+void OpPairs::pairCuts(const Ops& left, std::span<const ValueId> right) {
+  std::unordered_map<std::string, ValueId> made;
+  for (const auto op : left)
+    for (const auto output : left_.document->outputs(op))
+      if (output) made.emplace(left_.document->displayName(output), output);
+  for (const auto input : right) {
+    if (!isFreeInput(Side::right, input)) continue;
+    const auto found = made.find(right_.document->displayName(input));
+    if (found != made.end()) pairValues(found->second, input);
   }
 }
 

@@ -51,6 +51,8 @@ class OpPairs {
   void pair(BoundSymbolId left, BoundSymbolId right);
   void pairValues(ValueId left, ValueId right);
   void pairInputs(std::span<const ValueId> left, std::span<const ValueId> right);
+  /// Inputs of a graph that was cut out of the left one: what ops there make.
+  void pairCuts(const std::vector<BoundSymbolId>& left, std::span<const ValueId> right);
   /// Inputs that paired ops read at the same place.
   void pairReadInputs();
   bool isFreeInput(Side which, ValueId value) const;

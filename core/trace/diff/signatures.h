@@ -25,6 +25,7 @@ struct DiffSide {
   /// Of a run that was recorded, by op: a number for the part of the run, the same for the same part of another run.
   /// Null where ops have none: nothing ran.
   std::shared_ptr<const std::vector<std::int32_t>> parts = {};
+  bool isPart = false;  ///< a graph that may be cut out of the other: its inputs are what ops there make, by name
 };
 
 /// Numbers under which two documents know the same things: names of ops, modules, types, literals. Equal numbers mean

@@ -1,6 +1,6 @@
 """A drawn model that trains for two updates under `retrograd.record`, right or with one planted fault.
 
-drawn.py SEED OUT [--fault KIND --at BLOCK] [--dtype bfloat16] [--threads N] [--recompute plain] [--dropout P] [--attention math] [--batch N]
+drawn.py SEED OUT [--fault KIND --at BLOCK] [--dtype bfloat16] [--threads N] [--recompute plain] [--dropout P] [--reorder] [--attention math] [--batch N]
 
 A line that a fault changes ends with `# right: KIND` where it is right and with `# fault: KIND` where it is not."""
 import argparse
@@ -129,7 +129,7 @@ class Model(torch.nn.Module):
         self.embed = torch.nn.Embedding(50, width)
         self.blocks = torch.nn.ModuleList(kind(width, fault if i == at else None) for i, kind in enumerate(kinds))
         self.head = torch.nn.Linear(width, 50)
-        self.recompute, self.dropout = None, 0
+        self.recompute, self.dropout, self.reorder = None, 0, False
 
     def forward(self, ids):
         x = self.embed(ids)
@@ -139,7 +139,8 @@ class Model(torch.nn.Module):
 
             again = self.recompute and not isinstance(block, Averaged)  # which would move its average twice
             x = torch.utils.checkpoint.checkpoint(run, x, use_reentrant=self.recompute == "reentrant") if again else run(x)
-        return self.head(x)
+        y, z = torch.relu(x), torch.sin(x)
+        return self.head(x + (y + z) if self.reorder else (x + y) + z)
 
 
 def main(arguments=None):
@@ -153,6 +154,7 @@ def main(arguments=None):
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--recompute", choices=["plain", "reentrant"])
     parser.add_argument("--dropout", type=float, default=0)
+    parser.add_argument("--reorder", action="store_true")
     parser.add_argument("--attention", default="default", choices=["default", "math"])
     parser.add_argument("--batch", type=int, default=4)
     given = parser.parse_args(arguments)
@@ -166,7 +168,7 @@ def main(arguments=None):
     torch.set_num_threads(given.threads)
     model = Model(kinds, width, given.block_for if given.fault else None, given.at)
     ids = torch.randint(0, 50, (2, 8, 12))[:, : given.batch]
-    model.recompute, model.dropout = given.recompute, given.dropout
+    model.recompute, model.dropout, model.reorder = given.recompute, given.dropout, given.reorder
     model.to(getattr(torch, given.dtype))
     optimizer = drawn.choice([torch.optim.SGD, torch.optim.AdamW])(model.parameters(), 1e-2)
     kernel = sdpa_kernel(SDPBackend.MATH) if given.attention == "math" else contextlib.nullcontext()
