@@ -15,13 +15,29 @@ def parameters_of(optimizer: torch.optim.Optimizer, model: Optional[torch.nn.Mod
     names = {id(p): name for name, p in own}
     given = [(p, f"group{group}.{place}") for group, one in enumerate(optimizer.param_groups) for place, p in enumerate(one["params"])]
     known = {id(p) for p, _ in given}
+    copied = _in_order(optimizer, own) if not known & set(names) else {}
     for at, (parameter, fallback) in enumerate(given):
         if id(parameter) in names:
             yield parameter, names[id(parameter)], None
             continue
         left = [name for name, p in own if id(p) not in known and not is_lazy(p) and not is_lazy(parameter) and p.shape == parameter.shape and p.dtype == parameter.dtype]
-        found = _place_of(at, [names.get(id(p)) for p, _ in given], [name for name, _ in own], left)
+        found = copied.get(id(parameter)) or _place_of(at, [names.get(id(p)) for p, _ in given], [name for name, _ in own], left)
         yield parameter, f"{found} (of the optimizer)" if found is not None else fallback, found
+
+
+def _in_order(optimizer: torch.optim.Optimizer, own: Sequence[tuple[str, torch.nn.Parameter]]) -> dict[int, str]:
+    """For an optimizer of a copy: the model's parameters that its own are like, each group in the model's order; none where one is like none."""
+    found: dict[int, str] = {}
+    taken: set[str] = set()
+    for group in optimizer.param_groups:
+        left = iter([(name, p) for name, p in own if p.requires_grad and not is_lazy(p)])
+        for parameter in group["params"]:
+            name = next((name for name, p in left if name not in taken and p.shape == parameter.shape and p.dtype == parameter.dtype), None)
+            if name is None:
+                return {}
+            found[id(parameter)] = name
+            taken.add(name)
+    return found
 
 
 def _place_of(at: int, given: Sequence[Optional[str]], own: Sequence[str], left: Sequence[str]) -> Optional[str]:

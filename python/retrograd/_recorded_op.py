@@ -8,7 +8,7 @@ import torch
 from ._folder import first_line, text_of
 from ._hash import bytes_in_order, hashed
 from ._links import Repeatable
-from ._recorder_state import FLUSH_EVERY, RecorderState
+from ._recorder_state import FLUSH_EVERY, RecorderState, below
 from ._stream import describable, plain
 from ._where import ACCUMULATE
 
@@ -151,6 +151,8 @@ class Op:
             record["function"] = place.function
         if place.hook is not None:
             record["hook"] = place.hook
+        if place.moves:
+            record["moves"] = True
         if place.region or place.phase == "recompute":
             common = (self.name, place.inside, tuple(tuple(one.shape) for one in outs if one.layout == torch.strided))
         if place.region and place.phase != "recompute":
@@ -165,23 +167,14 @@ class Op:
             name = place.node.name()
             record["node"] = name
             if name == ACCUMULATE:
-                variable = mode.memory(place.node.variable) if place.phase == "accumulation" else None
-                parameter = self._parameter(place.node.variable)
-                if variable is not None and parameter is not None:
+                variable = below(place.node.variable) if place.phase == "accumulation" else None
+                parameter = mode.parameter_names.get(id(place.node.variable))
+                if variable is not None and parameter is not None and mode.memory(variable) is not None:
                     record["accumulates"] = parameter
             elif place.phase == "backward":
                 origin = mode.links.of(place.node, record["n"], self.before)
                 if origin is not None:
                     record["of"] = origin
-
-    def _parameter(self, variable: torch.Tensor) -> Optional[str]:
-        model = self.mode.recording.model
-        if model is None:
-            return None
-        names = self.mode.parameter_names
-        if id(variable) not in names:  # fully_shard puts others into the modules while they compute
-            names.update((id(p), name) for name, p in model.named_parameters())
-        return names.get(id(variable))
 
 
 def _tensors(value: Any) -> Iterator[torch.Tensor]:

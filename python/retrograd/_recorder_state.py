@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Iterable, Iterator, Mapping, Optional, Protocol, Sequence
 
 import torch
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from ._called import casting
 from ._folder import Limits
@@ -17,6 +18,7 @@ from ._shards import shard_of
 from ._stream import Stream, described, fields_of, geometry
 from ._where import Place, Where
 
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
 _SMALL = 64 << 10  # bytes of memory that is looked at before each op
 FLUSH_EVERY = 500  # ops: what a killed process loses at most
 
@@ -80,6 +82,7 @@ class RecorderState:
         self._foreign: dict[int, Held] = {}  # by id: memory on the CPU that others may write, as numpy does, but for weights and what belongs to them
         self._late: list[tuple[int, list[Optional[torch.Tensor]]]] = []
         self.parameter_names: dict[int, str] = {}
+        self._module_names: dict[int, str] = {}
         self.members: dict[int, dict[str, Any]] = {}  # by id of an optimizer
         if recording.model is not None:
             self._name_model(recording.model)
@@ -106,7 +109,8 @@ class RecorderState:
         shard = shard_of(tensor)
         if shard is not None:
             self._shard(shard[0], {"role": role, "name": name} | ({"state": state} if state else {}) | shard[1])
-        if isinstance(tensor, torch.Tensor) and type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.layout == torch.strided:
+        tensor = below(tensor)
+        if tensor is not None and tensor.layout == torch.strided:
             storage = tensor.untyped_storage()
             memory = self.memory(tensor)
             if memory is not None:
@@ -132,11 +136,23 @@ class RecorderState:
         self.stream.once("name", (storage, role, name, state), lambda: {"storage": storage, "role": role, "name": name} | ({"state": state} if state else {}))
 
     def _name_model(self, model: torch.nn.Module) -> None:
+        if any(type(p) not in _PLAIN for p in model.parameters()):
+            self._module_names = {id(module): name for name, module in model.named_modules()}
+            self.where.left = self._name_gathered
         for name, parameter in model.named_parameters():
             self._role(parameter, "parameter", name)
             self._role(parameter.grad, "gradient", name)
         for name, buffer in model.named_buffers():
             self._role(buffer, "buffer", name)
+
+    def _name_gathered(self, module: torch.nn.Module) -> None:
+        """After a module ran, before it is sharded again: its parameters are whole, in memory of their own."""
+        path = self._module_names.get(id(module))
+        for key, parameter in module._parameters.items() if path is not None else ():
+            if parameter is not None and type(parameter) in _PLAIN:
+                name = f"{path}.{key}" if path else key
+                self.parameter_names[id(parameter)] = name
+                self._role(parameter, "gathered", name)
 
     def _adopt(self, module: torch.nn.Module) -> None:
         """If no model was given: takes the outermost module that begins now as the model if it has parameters that an optimizer updates."""
@@ -302,6 +318,8 @@ class RecorderState:
             in_eval = self.where.taken_in_eval()
             self.stream.write({"k": "backward", "n": self._backwards} | ({"eval": in_eval} if in_eval else {}))
             self._backwards += 1
+            if self.recording.model is not None:
+                self.parameter_names.update({id(p): name for name, p in self.recording.model.named_parameters()})
         elif self._in_backward and not within:
             self._name_gradients()
         self._in_backward = within
@@ -384,6 +402,15 @@ class RecorderState:
 def bytes_of(storage: Any, device: torch.device) -> torch.Tensor:
     """All bytes of a storage, as a tensor that shares them."""
     return torch.empty(0, dtype=torch.uint8, device=device).set_(storage)
+
+
+def below(tensor: Any) -> Optional[torch.Tensor]:
+    """The plain tensor that a subclass wraps, as a shard of a DTensor; a plain one itself; None for anything else."""
+    while isinstance(tensor, torch.Tensor) and type(tensor) not in _PLAIN:
+        parts = [getattr(tensor, name) for name in tensor.__tensor_flatten__()[0]] if is_traceable_wrapper_subclass(tensor) else []
+        wrapped = [part for part in parts if isinstance(part, torch.Tensor)]
+        tensor = wrapped[0] if len(wrapped) == 1 else None
+    return tensor if isinstance(tensor, torch.Tensor) else None
 
 
 def _digest(storage: Any) -> Optional[int]:

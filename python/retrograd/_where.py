@@ -18,6 +18,8 @@ _MARKS: dict[str, dict[Optional[str], str]] = {  # functions of PyTorch that say
     os.path.join("torch", "autograd", "function.py"): {"apply": "function"},
     os.path.join("torch", "utils", "checkpoint.py"): {"unpack_hook": "recompute", "recompute_fn": "recompute", "backward": "recompute", "checkpoint": "region"},
     os.path.join("torch", "nn", "utils", "clip_grad.py"): {None: "clip"},
+    os.path.join("torch", "distributed", "tensor", "_redistribute.py"): {None: "moves"},
+    os.path.join("torch", "distributed", "fsdp", "_fully_shard", "_fsdp_state.py"): {None: "moves"}, os.path.join("torch", "distributed", "fsdp", "_fully_shard", "_fsdp_param_group.py"): {None: "moves"},
     os.path.join("torch", "_compile.py"): {None: "passed"}, os.path.join("torch", "_dynamo", "eval_frame.py"): {None: "passed"},  # around the recorder itself
 }
 _kinds: dict[CodeType, tuple[str, Optional[str]]] = {}
@@ -43,6 +45,7 @@ class Place:
     function: Optional[str] = None
     hook: Optional[str] = None
     region: bool = False  # in a checkpointed region
+    moves: bool = False  # moves a shard between ranks or layouts, below what autograd sees
     inside: Optional[tuple[tuple[CodeType, int], ...]] = None  # the user's frames within that region or its recomputation, innermost first
     depth: int = 0  # frames of Python around the op
     instruction: Optional[tuple[int, int]] = None  # of the innermost frame: the call that runs
@@ -68,6 +71,7 @@ class Where:
         self.modules: list[tuple[str, str, int]] = []  # path, class and call of those that run
         self._calls: dict[str, int] = {}
         self.entered: Optional[Callable[[torch.nn.Module], None]] = None  # called with each outermost module that begins
+        self.left: Optional[Callable[[torch.nn.Module], None]] = None  # called with each module that ends
         self._in_eval: dict[str, bool] = {}  # modules that were called in eval since the last backward, and whether that changes what they compute
         self.in_optimizer = 0
         self.after_forward = False  # an outermost module has returned, and no backward began since
@@ -102,6 +106,8 @@ class Where:
     def leave_module(self, module: torch.nn.Module, *_: Any) -> None:
         if not torch.compiler.is_compiling() and threading.get_ident() == self._thread and self.modules:
             self.modules.pop()
+            if self.left is not None:
+                self.left(module)
             if not self.modules:
                 self.after_forward = True
 
@@ -136,7 +142,9 @@ class Where:
                     inner.append(code)
                     if mark is not None:
                         marks.append((mark, frame))
-                    elif code.co_name == "forward" and code.co_varnames[:1] != ("self",) and place.function is None:
+                    if mark == "moves" and not place.frames:
+                        place.moves = True
+                    if mark in (None, "moves") and code.co_name == "forward" and code.co_varnames[:1] != ("self",) and place.function is None:
                         place.function = _function_of(frame)
             frame = frame.f_back
             place.depth += 1

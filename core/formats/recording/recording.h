@@ -26,6 +26,7 @@ struct StepOp {
   std::int64_t number = -1;  ///< in the recording; -1: a view or a write that the reader put there
   Phase phase = Phase::other;
   bool hasNode = false;        ///< autograd made a node when it was called
+  bool moves = false;          ///< moves shards between ranks or layouts, below what autograd sees
   std::optional<bool> kept;    ///< of a detach: autograd made it, to keep a result; none: not known
   std::int32_t step = -1;      ///< the update that it belongs to, from 0
   std::int32_t backward = -1;  ///< the latest backward that had begun, counted in the recording from 0
@@ -56,9 +57,11 @@ struct RecordedPut {
 /// What the loop calls a memory.
 struct RecordedName {
   StorageId storage;
-  std::string role;   ///< "parameter", "buffer", "gradient", "optimizer"
+  std::string role;   ///< "parameter", "gathered" (of its shards), "buffer", "gradient", "optimizer"
   std::string name;   ///< of the parameter or buffer
   std::string state;  ///< of the optimizer: "exp_avg"
+
+  bool isWeight() const { return role == "parameter" || role == "gathered"; }
 };
 
 /// A rank's part of a DTensor.

@@ -218,6 +218,7 @@ Computation StreamReader::computation(ModelFile& file) {
   }
   for (const auto& memory : storages_) {
     if (!memory.role.empty()) recording_.names.push_back({memory.id, memory.role, memory.name, memory.state});
+    for (const auto& name : memory.also) recording_.names.push_back({memory.id, memory.role, name, {}});
     if (memory.role == "gradient" && memory.latest) recording_.gradients[memory.name] = memory.latest;
     if (memory.role == "optimizer" && memory.latest) recording_.states[memory.name].push_back(memory.latest);
   }

@@ -249,6 +249,7 @@ void StreamReader::describe(const Json& record, BoundSymbol& bound, StepOp& reco
   recorded.hook = textAt(document_, record, "hook");
   recorded.function = textAt(document_, record, "function");
   recorded.hasNode = record.find("seq") != nullptr;
+  if (const Json* moves = record.find("moves")) recorded.moves = moves->boolean();
   isAside_ = recorded.phase == Phase::backward && !recorded.hasNode;
   if (const Json* kept = record.find("kept")) recorded.kept = kept->boolean();
   recorded.accumulates = textAt(document_, record, "accumulates");

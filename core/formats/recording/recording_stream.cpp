@@ -126,7 +126,10 @@ void StreamReader::readTensor(const Json& record) {
 
 void StreamReader::readName(const Json& record) {
   auto& row = storage(record.at("storage").integer());
-  if (!row.role.empty()) return;  // the first name that it had
+  if (!row.role.empty()) {  // the first name that it had, but for gradients of shards, which can share their memory
+    if (row.role == "gradient" && record.at("role").text() == row.role) row.also.emplace_back(record.at("name").text());
+    return;
+  }
   row.role = record.at("role").text();
   row.name = record.at("name").text();
   row.state = record.textAt("state");

@@ -20,9 +20,10 @@ struct StorageRow {
   std::int64_t bytes = 0;
   std::string device, data;  ///< `data`: the name of its bytes from before; empty: an op makes it
   std::string role, name, state;
-  bool made = false;  ///< an op of the recording did
-  ValueId base;       ///< the first value on it, of which others are views
-  ValueId latest;     ///< the one that was made last
+  std::vector<std::string> also;  ///< other parameters whose gradient it is
+  bool made = false;              ///< an op of the recording did
+  ValueId base;                   ///< the first value on it, of which others are views
+  ValueId latest;                 ///< the one that was made last
 };
 
 /// A view of memory as the recording names it.

@@ -60,7 +60,8 @@ class Comparison final : public RunFollower {
         names_(document_.storageCount(), nullptr),
         hasUpdate_(std::ranges::any_of(
             analysis.joint.ops, [this](BoundSymbolId op) { return recording_.op(op).phase == Phase::optimizer; })) {
-    for (const auto& name : recording_.names) names_[name.storage] = &name;
+    for (const auto& name : recording_.names)
+      if (!names_[name.storage]) names_[name.storage] = &name;
     const auto& ops = analysis.joint.ops;
     for (std::size_t i = 0; i < ops.size(); ++i)
       for (const auto operand : writtenOperands(document_, ops[i]))

@@ -10,6 +10,7 @@
 #include "core/torch/judging/compare.h"
 #include "core/torch/judging/judge.h"
 #include "core/torch/session/recorded_hash.h"
+#include "core/torch/steps/step_books.h"
 #include "core/torch/tracing/convert.h"
 #include "core/trace/effects.h"
 
@@ -87,7 +88,8 @@ void BackwardWalk::index() {
     const auto from = document_.boundSymbol(ops_[i]).origin.op;
     const bool isItsOwn = recording_.has(from) && (!recorded.function || recording_.op(from).function);
     if (recorded.phase == Phase::backward && isItsOwn && from != ops_[i]) linked_[from.index].push_back(i);
-    if (recorded.accumulates && recorded.phase == Phase::accumulation)
+    if (recorded.accumulates && recorded.phase == Phase::accumulation &&
+        !handsGradientOn(document_, recording_, ops_[i]))
       accumulated_[std::string(document_.text(recorded.accumulates))].push_back(i);
   }
 }
@@ -202,6 +204,33 @@ void BackwardWalk::pass(std::size_t position, const Parts& parts) {
   }
 }
 
+/// Whether a collective gives a rank the values of another. A sum over ranks has its gradient from what all made of it.
+static bool takesFromOthers(std::string_view name) {
+  const auto has = [name](std::string_view part) { return name.find(part) != std::string_view::npos; };
+  return has("c10d") && !has("all_reduce") && !has("allreduce") && !has("wait_tensor") && !has("_wrap_tensor");
+}
+
+bool BackwardWalk::betweenRanks(std::size_t position) const {
+  const auto& name = document_.symbol(ops_[position]).name;
+  const bool isCollective = name.find("c10d") != std::string::npos;  // some are "recorded.c10d..."
+  return recording_.op(ops_[position]).moves || isCollective || name == "recorded.arrived.default";
+}
+
+/// An op that moves a tensor between ranks or layouts: its gradient goes on where it keeps its shape. Behind any other
+/// the gradients begin anew, as recorded: those of the other ranks are in them.
+void BackwardWalk::goThroughRanks(std::size_t position, std::vector<Parts> parts) {
+  const auto operands = document_.operands(ops_[position]);
+  const auto outputs = document_.outputs(ops_[position]);
+  for (std::size_t o = 0; o < outputs.size(); ++o)
+    for (auto& part : parts[o])
+      for (const auto operand : operands)
+        if (trained_.has(operand) && document_.meta(operand).sizes == document_.meta(outputs[o]).sizes) {
+          part.moved |= takesFromOthers(document_.symbol(ops_[position]).name);
+          addPart(operand, std::move(part));
+          break;
+        }
+}
+
 /// The gradients of an op's operands. `from`: terms of a value that goes on behind autograd's back; null: autograd's.
 void BackwardWalk::derive(std::size_t position, const std::vector<at::Tensor>& cotangents, const Parts* from) {
   const auto op = ops_[position];
@@ -292,6 +321,7 @@ void BackwardWalk::visit(std::size_t position) {
       return;
     }
   const auto& symbol = document_.symbol(op).name;
+  if (betweenRanks(position)) return goThroughRanks(position, std::move(parts));
   if (!isNode(position) && symbol == "aten.detach.default" && !functionOf(op)) return pass(position, parts[0]);
   if (!tensors) {
     for (const auto& one : parts)

@@ -26,6 +26,7 @@ class TrainedValues {
 
  private:
   const Document& document_;
+  const StepRecording& recording_;
   IdVector<ValueId, char> leads_;
   std::unordered_map<StorageId, const RecordedName*> names_;
   std::set<std::string> trained_;
@@ -47,6 +48,7 @@ class BackwardWalk {
     double noise = 0;      ///< how far rounding may move an element
     BoundSymbolId source;  ///< the op whose derivative it is
     BoundSymbolId cut;     ///< an op on the way that autograd does not know as such; none: it knows them all
+    bool moved = false;    ///< between ranks or layouts on the way: what the others have of it is not known
   };
   /// A gradient that the recorded backward read.
   struct Candidate {
@@ -78,6 +80,7 @@ class BackwardWalk {
                 bool byCut);
   void blame(const Parts& parts, const Candidate& candidate, ValueId value);
   void pass(std::size_t position, const Parts& parts);
+  void goThroughRanks(std::size_t position, std::vector<Parts> parts);
   void derive(std::size_t position, const std::vector<at::Tensor>& cotangents, const Parts* from);
   void goOnBehindAutograd(std::size_t position, std::vector<Parts> parts);
   void settleBeforeFunction(std::size_t position, Parts& parts, ValueId value);
@@ -98,6 +101,7 @@ class BackwardWalk {
   ValueId sameTensorBefore(BoundSymbolId op) const;
   bool isTainted(ValueId value, std::size_t position) const;
   bool isNode(std::size_t position) const;
+  bool betweenRanks(std::size_t position) const;
   bool isSavedAlias(std::size_t position) const;
 
   const Analysis& analysis_;

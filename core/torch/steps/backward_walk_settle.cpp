@@ -139,8 +139,9 @@ at::Tensor BackwardWalk::settle(const Parts& parts, std::vector<Candidate>& cand
   if (candidates.empty()) return sum;
   if (!sum.defined()) return candidates.front().tensor;
   std::size_t which = 0;
+  const bool isMoved = std::ranges::any_of(parts, [](const Part& part) { return part.moved; });
   if (meets(total, candidates, which) || splitAmongEqualViews(parts, candidates, value, which) ||
-      leaveOut(parts, candidates, value, which)) {
+      (!isMoved && leaveOut(parts, candidates, value, which))) {
     ++opinion_.compared;
     auto found = candidates[which].tensor;
     candidates.erase(candidates.begin() + which);
@@ -151,6 +152,7 @@ at::Tensor BackwardWalk::settle(const Parts& parts, std::vector<Candidate>& cand
     if (candidates[i].tensor.sizes() == sum.sizes()) closest = i;
   if (closest == candidates.size()) return sum;
   const auto candidate = candidates[closest];
+  if (isMoved) return candidate.tensor;
   if (isTainted(value, position)) {
     opinion_.notCompared.push_back(
         {document_.value(value).producer, value, "its memory was written by way of another view"});

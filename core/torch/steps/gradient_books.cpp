@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/judge/report.h"
 #include "core/torch/steps/step_books.h"
@@ -21,6 +22,8 @@ double numberOf(const Evaluator& evaluator, ValueId value) {
 
 GradientBooks::GradientBooks(const Analysis& analysis, const StepMembers& members)
     : document_(*analysis.document), recording_(*analysis.file.recording), ops_(analysis.joint.ops), members_(members) {
+  for (const auto& name : recording_.names)
+    if (name.role == "gathered") gathered_.insert(name.name);
   for (std::size_t i = 0; i < ops_.size(); ++i) visit(i);
   finish();
 }
@@ -28,6 +31,7 @@ GradientBooks::GradientBooks(const Analysis& analysis, const StepMembers& member
 void GradientBooks::visit(std::size_t position) {
   const auto op = ops_[position];
   const auto& recorded = recording_.op(op);
+  if (recorded.moves) return moves(position);
   if (recorded.accumulates && recorded.phase == Phase::accumulation)
     return accumulate(position, std::string(document_.text(recorded.accumulates)));
   if (recorded.phase == Phase::backward || recorded.phase == Phase::accumulation || recorded.phase == Phase::recompute)
@@ -42,9 +46,23 @@ std::string GradientBooks::backwardLine(const Gradient& gradient) const {
   return line.empty() ? fmt::format("backward {}", gradient.backward) : "the backward at " + line;
 }
 
+/// The gradient of a gathered parameter is handed to the ranks that have its shards, and added to what these had.
+void GradientBooks::moves(std::size_t position) {
+  for (const auto operand : writtenOperands(document_, ops_[position])) {
+    if (!document_.isTensor(operand)) continue;
+    const auto owner = owner_.find(document_.value(operand).storage);
+    if (owner == owner_.end() || open_[owner->second].storage != owner->first) continue;
+    auto& gradient = open_[owner->second];
+    if (gradient.usedIn < 0) continue;
+    gradient.mixedAt = ops_[position];
+    gradient.mixedFrom = std::exchange(gradient.usedIn, -1);
+  }
+}
+
 void GradientBooks::accumulate(std::size_t position, const std::string& parameter) {
   const auto op = ops_[position];
   const auto& recorded = recording_.op(op);
+  if (gathered_.contains(parameter) || handsGradientOn(document_, recording_, op)) return;
   const auto outputs = document_.outputs(op), operands = document_.operands(op);
   if (outputs.empty() || !outputs[0]) return;
   auto& gradient = open_[parameter];

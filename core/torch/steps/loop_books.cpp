@@ -147,7 +147,7 @@ class Dropped {
       bool leads = false;
       for (const auto operand : document_.operands(op)) {
         const auto* name = members_.nameOf(operand);
-        leads |= leads_[operand] || (name && name->role == "parameter" && members_.isOptimized(name->name));
+        leads |= leads_[operand] || (name && name->isWeight() && members_.isOptimized(name->name));
         if (hasNode) isUsed_[operand] = 1;
         else isRead_[operand] = 1;
       }

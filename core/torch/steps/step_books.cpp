@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/judge/report.h"
+#include "core/trace/effects.h"
 
 namespace retrograd {
 
@@ -32,6 +33,16 @@ bool isAliasOfAutograd(const Analysis& analysis, std::size_t position) {
          own.module == before.module && std::ranges::find(made, document.operands(ops[position])[0]) != made.end();
 }
 
+bool handsGradientOn(const Document& document, const StepRecording& recording, BoundSymbolId op) {
+  if (document.symbol(op).name.find("c10d") != std::string::npos) return true;
+  const auto written = writtenOperands(document, op);
+  return !written.empty() && std::ranges::none_of(written, [&](ValueId value) {
+    return std::ranges::any_of(recording.names, [&](const RecordedName& name) {
+      return name.role == "gradient" && name.storage == document.value(value).storage;
+    });
+  });
+}
+
 StepMembers::StepMembers(const Analysis& analysis)
     : document_(*analysis.document), recording_(*analysis.file.recording), ops_(analysis.joint.ops) {
   for (const auto& name : recording_.names) {
@@ -49,7 +60,7 @@ StepMembers::StepMembers(const Analysis& analysis)
     if (recorded.phase != Phase::forward && recorded.phase != Phase::loss && recorded.phase != Phase::other) continue;
     if (!recorded.hasNode) continue;
     for (const auto operand : document_.operands(op))
-      if (const auto* name = nameOf(operand); name && name->role == "parameter") read_.insert(name->name);
+      if (const auto* name = nameOf(operand); name && name->isWeight()) read_.insert(name->name);
   }
 }
 

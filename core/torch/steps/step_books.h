@@ -27,6 +27,9 @@ class ClaimGroups {
 /// A detach of autograd's own, which keeps a result: right after the op that made it. What reads the result reads it.
 bool isAliasOfAutograd(const Analysis& analysis, std::size_t position);
 
+/// Whether an op of an accumulation copies the gradient to where ranks exchange it, as DistributedDataParallel does.
+bool handsGradientOn(const Document& document, const StepRecording& recording, BoundSymbolId op);
+
 /// Which parameters there are, and what loop and optimizers call their memory.
 class StepMembers {
  public:
@@ -91,6 +94,7 @@ class GradientBooks final : public RunFollower {
 
   void visit(std::size_t position);
   void accumulate(std::size_t position, const std::string& parameter);
+  void moves(std::size_t position);
   void clip(std::size_t position);
   void unscale(std::size_t position);
   void touch(std::size_t position);
@@ -106,6 +110,7 @@ class GradientBooks final : public RunFollower {
   const StepMembers& members_;
   std::map<std::string, Gradient> open_;              ///< by parameter: its gradient now
   std::unordered_map<StorageId, std::string> owner_;  ///< of memory that is a gradient now
+  std::set<std::string> gathered_;                    ///< parameters of which ranks have shards
   std::set<std::int32_t> usedBackwards_;              ///< of which an update read some gradient
   std::vector<Lost> lost_;
   std::vector<Scaled> scaled_;

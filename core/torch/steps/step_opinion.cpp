@@ -41,17 +41,6 @@ void findNotJudged(const Analysis& analysis, const TrainedValues& trained, StepO
         for (const auto operand : document.operands(analysis.joint.ops[i])) mark(operand, open[output]);
 }
 
-/// The op that moves shards of parameters between ranks, below a tensor subclass; none: no op does. Gradients and
-/// parameters then change their memory where the recording does not name them.
-std::string shardingOp(const Analysis& analysis) {
-  for (const auto op : analysis.joint.ops) {
-    const auto& name = analysis.document->symbol(op).name;
-    for (const auto* part : {"fsdp.", "_c10d_functional.", "c10d._reduce_scatter", "c10d._allgather_base"})
-      if (name.find(part) != std::string::npos) return name;  // opaque ones are named "recorded.fsdp..."
-  }
-  return {};
-}
-
 }  // namespace
 
 ReplayedStep replayWithOpinion(const std::shared_ptr<const Analysis>& analysis, const Progress& progress) {
@@ -73,19 +62,11 @@ ReplayedStep replayWithOpinion(const std::shared_ptr<const Analysis>& analysis, 
   const auto add = [&](std::vector<Claim> claims) {
     step.books.insert(step.books.end(), claims.begin(), claims.end());
   };
-  if (const auto shards = shardingOp(*analysis); shards.empty()) {
-    add(gradients.claims());
-    if (analysis->file.recording->error.empty()) add(droppedWork(*analysis, members));
-    add(writesOutside(*analysis, members));
-    add(oddUpdates(step.updates));
-    add(equal.take());
-  } else {
-    add({{.by = Producer::books,
-          .severity = Severity::note,
-          .kind = "shards",
-          .sentence = "what becomes of gradients and weights is not looked at: " + shards +
-                      " moves shards of them between ranks"}});
-  }
+  add(gradients.claims());
+  if (analysis->file.recording->error.empty()) add(droppedWork(*analysis, members));
+  add(writesOutside(*analysis, members));
+  add(oddUpdates(step.updates));
+  add(equal.take());
   add(members.claims());
   add(modesOf(*analysis, members));
   findNotJudged(*analysis, trained, step.opinion);

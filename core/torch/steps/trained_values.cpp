@@ -13,8 +13,8 @@ bool isReal(const Document& document, ValueId value) {
 }  // namespace
 
 TrainedValues::TrainedValues(const Analysis& analysis)
-    : document_(*analysis.document), leads_(document_.valueCount(), 0) {
-  const auto& recording = *analysis.file.recording;
+    : document_(*analysis.document), recording_(*analysis.file.recording), leads_(document_.valueCount(), 0) {
+  const auto& recording = recording_;
   for (const auto& name : recording.names) names_.emplace(name.storage, &name);
   trained_.insert(recording.optimized.begin(), recording.optimized.end());
   for (const auto& op : recording.ops)
@@ -23,7 +23,7 @@ TrainedValues::TrainedValues(const Analysis& analysis)
     if (!isReal(document_, value)) return false;
     const auto named = names_.find(document_.value(value).storage);
     if (named == names_.end()) return trained_.empty() && !document_.value(value).producer;
-    return named->second->role == "parameter" && (trained_.empty() || trained_.contains(named->second->name));
+    return named->second->isWeight() && (trained_.empty() || trained_.contains(named->second->name));
   };
   for (const auto input : analysis.joint.inputs)
     if (input) leads_[input] = begins(input);
@@ -46,11 +46,14 @@ TrainedValues::TrainedValues(const Analysis& analysis)
 }
 
 const std::string* TrainedValues::parameter(ValueId value) const {
-  const auto producer = value ? document_.value(value).producer : BoundSymbolId();
-  if (producer && document_.boundSymbol(producer).effects & effect::view) return nullptr;
   const auto storage = value ? document_.value(value).storage : StorageId();
   const auto named = storage ? names_.find(storage) : names_.end();
-  return named != names_.end() && named->second->role == "parameter" ? &named->second->name : nullptr;
+  if (named == names_.end() || !named->second->isWeight()) return nullptr;
+  const auto producer = document_.value(value).producer;
+  const bool isView = producer && document_.boundSymbol(producer).effects & effect::view;
+  const bool isGathered =
+      named->second->role == "gathered" && recording_.has(producer) && recording_.op(producer).moves;
+  return isView && !isGathered ? nullptr : &named->second->name;
 }
 
 std::vector<std::string> TrainedValues::behind(ValueId value) const {

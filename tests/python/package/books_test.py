@@ -61,6 +61,14 @@ class Books(InFolder):
         with open(__file__) as lines:
             self.assertIn(code, lines.read().splitlines()[number - 1], claim)
 
+    def test_K6_an_optimizer_of_a_copy_is_named_though_some_of_it_is_frozen(self):
+        self.model.a.requires_grad_(False)
+        copied = [p for p in copy.deepcopy(self.model).parameters() if p.requires_grad]
+        self.optimizer = torch.optim.AdamW([{"params": [p for p in copied if p.ndim > 1]}, {"params": [p for p in copied if p.ndim < 2]}])
+        code, found = self.said(lambda i: (self.loss(i).backward(), self.optimizer.step()))
+        self.assertEqual(code, 1, found)
+        self.assertIn("has 6 parameters, and none of them is the model's", found["optimizer-foreign"]["sentence"])
+
     def test_a_right_loop_has_no_claim(self):
         self.assertEqual(self.said(self.right), (0, {}))
         self.assertEqual(run("check", "here", "--strict")[0], 0)

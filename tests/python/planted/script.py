@@ -146,7 +146,7 @@ FAULTS = {
     "zero_grad": {"accumulation": 1, "expects": ["nothing cleared", "cleared", "of the step before", "last step"]},
     "missing": {"groups": False, "expects": ["head.weight"]},
     "frozen": {"groups": False, "expects": ["head.weight"]},
-    "copied": {"groups": False, "expects": ["the model does not have", "not of the model", "(of the optimizer)"]},
+    "copied": {"groups": False, "expects": ["none of them is the model's"]},
     "replaced": {"groups": False, "tied": False, "expects": ["head.weight"]},
     "clip_scaled": {"precision": "scaler", "clip": "norm"},
     "clip_late": {"precision": "float32", "clip": None},
