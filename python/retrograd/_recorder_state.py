@@ -112,6 +112,8 @@ class RecorderState:
         tensor = below(tensor)
         if tensor is not None and tensor.layout == torch.strided:
             storage = tensor.untyped_storage()
+            if role == "gradient" and tensor.numel() * tensor.element_size() != storage.nbytes():  # as a bucket of DDP holds several
+                self._shard(tensor, {"role": role, "name": name, "sizes": list(tensor.shape), "mesh": [], "placements": []})
             memory = self.memory(tensor)
             if memory is not None:
                 self._write_name(memory.id, role, name, state)

@@ -30,6 +30,7 @@ std::vector<std::int64_t> integersOf(const Json& list) {
 /// The ranks of a mesh, nested by dimension, row by row.
 void readMesh(const Json& mesh, std::size_t depth, RecordedShard& shard) {
   constexpr std::size_t deepest = 8;
+  if (depth == 0 && mesh.isArray() && mesh.items().empty()) return;  // a plain tensor
   if (!mesh.isArray()) return shard.mesh.push_back(mesh.integer());
   if (depth >= deepest) badInput("a mesh of more than 8 dimensions");
   if (depth == shard.meshSizes.size()) shard.meshSizes.push_back(std::ssize(mesh.items()));

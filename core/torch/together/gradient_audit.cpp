@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <limits>
 #include <numeric>
@@ -34,8 +35,9 @@ class Audit {
   GradientsJudged judge() {
     for (const auto& run : runs_)
       for (const auto& [name, gradients] : run.gradients) judged_.due.insert(name);
+    requireRead();
     for (const auto& name : inOrder()) judgeParameter(name);
-    for (const auto& one : pending_) claim(one);
+    for (const auto& one : pending_) claim(one, areScaledAlike());
     auto claims = groups_.take();
     judged_.claims.insert(judged_.claims.end(), claims.begin(), claims.end());
     for (auto& [reason, names] : notJudged_) {
@@ -46,6 +48,20 @@ class Audit {
   }
 
  private:
+  /// What an optimizer was given and got a gradient has to be among what an update read.
+  void requireRead() {
+    for (const auto& rank : ranks_) {
+      const auto& recording = rank.recording();
+      const bool hasUpdate =
+          std::ranges::any_of(recording.ops, [](const StepOp& op) { return op.phase == Phase::optimizer; });
+      for (const auto& name : recording.optimized) {
+        const auto& without = recording.withoutGradient;
+        if (!hasUpdate || judged_.due.contains(name) || std::ranges::find(without, name) != without.end()) continue;
+        refuse(name, "no op of an update is known to read it");
+      }
+    }
+  }
+
   struct Pending {
     std::string name;
     std::size_t rank;
@@ -204,6 +220,7 @@ class Audit {
       if (!isAlone(other)) {
         constexpr double otherOrder = 64;  // a derived gradient adds up in another order than the recorded one
         sides.epsilon = epsilonOf(gradient.dtype) * otherOrder;
+        sides.floor = sides.epsilon * largestOf(rank);
         if (other == rank) sides.copy = part;
         continue;
       }
@@ -233,6 +250,7 @@ class Audit {
     const bool isOfSeveral = sides->parts.size() > 1;
     if (!relation.holds && loss_ != LossKind::mean && isOfSeveral) relation.holds = relationOf(*sides, true, {}).holds;
     else if (relation.holds && loss_ == LossKind::sum && isOfSeveral) sayMean(sides->parts.size());
+    if (!relation.holds && loss_ != LossKind::mean && !isAlone(rank)) relation.holds = isSumOfUnit(*sides, rank);
     // Parts of one whole that begin with equal numbers, as biases of zeros, look like copies.
     if (!relation.holds && !isAlone(rank) && weight && !weight->shard && weight->isConstant)
       if (const auto alone = sidesOf(name, step, rank, {rank}, why))
@@ -242,6 +260,20 @@ class Audit {
     if (!relation.holds && !std::exchange(isSaid, true))
       pending_.push_back({name, rank, &gradient, std::move(relation), first});
     return true;
+  }
+
+  /// The losses of its ranks are parts of one sum, not of one mean.
+  bool isSumOfUnit(GradientSides sides, std::size_t rank) const {
+    sides.read = sides.read / static_cast<double>(std::ranges::count(units_, units_[rank]));
+    return relationOf(sides, false, {}).holds;
+  }
+
+  /// Of all gradients that the rank's updates read.
+  double largestOf(std::size_t rank) const {
+    double found = 0;
+    for (const auto& [name, gradients] : runs_[rank].gradients)
+      for (const auto& one : gradients) found = std::max(found, one.largest);
+    return found;
   }
 
   void sayMean(std::size_t ranks) {
@@ -291,7 +323,7 @@ class Audit {
   }
 
   /// Of a collective that gives other gradients as they have to be, nothing is said.
-  void claim(const Pending& one) {
+  void claim(const Pending& one, bool isScaled) {
     const auto& document = ranks_[one.rank].document();
     Claim claim{.by = Producer::rank,
                 .kind = one.relation.kind,
@@ -308,7 +340,22 @@ class Audit {
     }
     claim.measure =
         Measure{.deviation = one.relation.deviation, .tolerance = one.relation.tolerance, .scale = one.relation.scale};
+    if (isScaled) {
+      claim.severity = Severity::suspicion;
+      claim.remedy = "all gradients have this factor: it may be a clipping or scaling of the loop's own";
+    }
     groups_.add(std::move(claim), one.name);
+  }
+
+  /// All gradients have one factor that no number of ranks explains.
+  bool areScaledAlike() const {
+    if (pending_.empty() || pending_.size() < judged_.due.size()) return false;
+    const auto factor = pending_.front().relation.factor;
+    constexpr double most = 64, near = 1e-3;
+    const auto whole = factor < 1 && factor > 0 ? 1 / factor : factor;
+    if (factor == 0 || (whole < most && std::abs(whole - std::round(whole)) < near * whole)) return false;
+    return std::ranges::all_of(
+        pending_, [&](const Pending& one) { return std::abs(one.relation.factor - factor) < near * factor; });
   }
 
   const std::vector<RankStep>& ranks_;

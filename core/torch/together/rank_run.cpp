@@ -70,7 +70,11 @@ class RankFollower final : public RunFollower {
       noteInputs(op, evaluator);
       if (document_.boundSymbol(op).effects & effect::random) noteDraw(op, evaluator);
     }
-    for (const auto operand : writtenOperands(document_, op)) noteWrite(operand, op, position, evaluator);
+    const bool isCleared = document_.symbol(op).name.find("zero_") != std::string::npos;
+    for (const auto operand : writtenOperands(document_, op)) {
+      noteWrite(operand, op, position, evaluator);
+      if (const auto* parameter = isCleared ? gradientOf(operand) : nullptr) making_.erase(*parameter);
+    }
     if (position + 1 < ops_.size()) before(position + 1, &evaluator);
   }
 
@@ -176,6 +180,7 @@ class RankFollower final : public RunFollower {
       const auto tensor = evaluator->tensorOrNone(operand);
       if (!tensor.defined() || tensor.layout() != at::kStrided) continue;
       RankGradient gradient{.step = recorded.step, .read = spilled_.put(tensor), .readBy = op};
+      if (tensor.numel() > 0) gradient.largest = tensor.abs().max().item<double>();
       if (const auto found = making_.find(*parameter); found != making_.end()) {
         auto& making = found->second;
         making.wasRead = true;
@@ -263,6 +268,7 @@ bool holdSamePart(const RecordedShard& shard, std::int64_t a, std::int64_t b) {
     }
     return found;
   };
+  if (shard.mesh.empty()) return true;
   return std::ranges::find(shard.mesh, b) != shard.mesh.end() && coordinate(a) == coordinate(b);
 }
 

@@ -33,6 +33,7 @@ struct RankGradient {
   SpilledTensors::Place
       own;  ///< what the rank's backwards made of it, summed, before any reduction; nowhere: not known
   SpilledTensors::Place last;   ///< of that the part of the last backward, where there are several
+  double largest = 0;           ///< magnitude of an element, as it was read
   SpilledTensors::Place prior;  ///< what was made before and not read, where a backward began anew; nowhere: nothing
   at::ScalarType dtype = at::kFloat;  ///< of what the backwards made
   std::int32_t parts = 0;             ///< backwards that made a part

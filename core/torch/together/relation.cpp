@@ -55,9 +55,10 @@ Relation relationOf(const GradientSides& sides, bool isSum, const std::string& p
   const auto& expected = isSum ? sum : mean;
   double scale = 0;
   for (const auto& part : sides.parts) scale = std::max(scale, largest(part));
-  Relation found{.deviation = largest(sides.read - expected),
-                 .tolerance = sides.epsilon * (count + sides.terms + 2) * scale * (isSum ? count : 1),
-                 .scale = largest(expected)};
+  Relation found{
+      .deviation = largest(sides.read - expected),
+      .tolerance = std::max(sides.floor, sides.epsilon * (count + sides.terms + 2) * scale * (isSum ? count : 1)),
+      .scale = largest(expected)};
   found.holds = found.deviation <= found.tolerance;
   if (found.holds) return found;
   const double share = std::max(sameShare, 8 * sides.epsilon);
@@ -74,6 +75,11 @@ Relation relationOf(const GradientSides& sides, bool isSum, const std::string& p
   if (sides.parts.size() > 1 && same(sides.read, own, share))
     return say("gradient-own-part", fmt::format("rank {} has its own part, {}", rank, needed));
   if (const auto factor = factorOf(sides.read, mean, share)) {
+    found.factor = *factor;
+    if (sides.terms > 1 && std::abs(*factor * sides.terms - 1) < 1e-3) {  // the loop takes the mean over its backwards
+      found.holds = true;
+      return found;
+    }
     if (*factor == count && !isSum && count > 1)
       return say("gradient-scaled", fmt::format("the sum where the mean of {} is needed", sides.parts.size()));
     if (*factor == 1 && isSum)

@@ -33,7 +33,7 @@ class Case:
 
 OWN, MISSING = "rank 0 has its own part, the mean over .* is needed", "; no collective reduces it"
 CASES = [
-    *(Case(form, "right", ranks) for form in ("ddp", "ddp_accumulating", "hand", "fsdp", "fsdp_mixed", "fsdp_accumulating", "tp", "tp_hand", "cp") for ranks in (2, 4)),
+    *(Case(form, "right", ranks) for form in ("ddp", "ddp_buckets", "ddp_accumulating", "hand", "fsdp", "fsdp_mixed", "fsdp_accumulating", "tp", "tp_hand", "cp") for ranks in (2, 4)),
     Case("hand", "right", 3), Case("fsdp", "right", 3),
     Case("ddp", "inner", 2, OWN + MISSING, "in backward", "module.head.weight"),
     Case("ddp", "unused", 2, OWN + MISSING, "in backward", "module.head.weight"),

@@ -115,6 +115,19 @@ class DdpAccumulating(Ddp):
                 (self.loss(x, y) / len(self.batches)).backward()
 
 
+class DdpBuckets(Ddp):
+    """Gradients are parts of buckets, cleared in place, in two updates."""
+
+    def build(self) -> nn.Module:
+        return nn.parallel.DistributedDataParallel(Model(), gradient_as_bucket_view=True)
+
+    def step(self) -> None:
+        for _ in range(2):
+            self.optimizer.zero_grad(set_to_none=False)
+            self.backward()
+            self.optimizer.step()
+
+
 class Hand(Loop):
     """Gradients are reduced by the loop."""
 
@@ -322,7 +335,7 @@ class Cp(Hand):
         self.fault = fault
 
 
-FORMS: dict[str, type[Loop]] = {"ddp": Ddp, "ddp_accumulating": DdpAccumulating, "hand": Hand, "fsdp": Fsdp, "fsdp_mixed": FsdpMixed, "fsdp_accumulating": FsdpAccumulating,
+FORMS: dict[str, type[Loop]] = {"ddp": Ddp, "ddp_buckets": DdpBuckets, "ddp_accumulating": DdpAccumulating, "hand": Hand, "fsdp": Fsdp, "fsdp_mixed": FsdpMixed, "fsdp_accumulating": FsdpAccumulating,
                                 "tp": Tp, "tp_hand": TpHand, "cp": Cp, "single": Single}
 
 
