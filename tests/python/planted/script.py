@@ -131,6 +131,10 @@ class Script:
     expects: list = field(default_factory=list)  # any of these names it: ":LINE ", a parameter, a word
 
     @property
+    def raises(self):
+        return (self.fault or "").startswith("raises")
+
+    @property
     def line(self):
         """The number of the faulty line, where there is one."""
         return next((n for n, line in enumerate(self.text.splitlines(), 1) if line.endswith("# FAULT")), None)
