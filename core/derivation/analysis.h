@@ -25,8 +25,10 @@ struct DerivationRequest {
   TensorMap inputs;                          ///< user inputs by argument name; absent ones: sample inputs, else drawn
   std::map<std::string, Argument> numbers;   ///< user inputs that are numbers
   std::map<std::string, InputShape> shapes;  ///< user inputs to draw in this shape where `inputs` has none
-  GivenData data;        ///< weights instead of the file's, and a batch for inputs that `inputs` lacks
-  TensorMap cotangents;  ///< by position among the user outputs as text ("0"); absent ones: see `exactCotangents`
+  GivenData data;          ///< weights instead of the file's, and a batch for inputs that `inputs` lacks
+  TensorMap cotangents;    ///< by position among the user outputs as text ("0"); absent ones: see `exactCotangents`
+  TensorMap higherInputs;  ///< order 2 and up: what flows into the traces that are differentiated, by name
+                           ///< ("cotangent_0"); `cotangents` are then those of the highest order
   bool exactCotangents = false;  ///< only outputs listed in `cotangents` get one (a reference's cot.*)
   std::optional<std::vector<std::string>>
       gradInputs;                  ///< user inputs to differentiate; absent: all floating and complex

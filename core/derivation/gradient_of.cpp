@@ -40,7 +40,7 @@ ValueId gradientOfInput(const Analysis& analysis, ValueId value) {
 bool isThere(const Analysis& analysis, ValueId value) {
   const auto& joint = analysis.joint;
   if (std::find(joint.inputs.begin(), joint.inputs.end(), value) != joint.inputs.end()) return true;
-  return std::any_of(joint.ops.begin() + joint.forwardCount, joint.ops.end(), [&](BoundSymbolId op) {
+  return std::ranges::any_of(joint.ops, [&](BoundSymbolId op) {
     const auto outputs = analysis.document->outputs(op);
     return std::find(outputs.begin(), outputs.end(), value) != outputs.end();
   });
@@ -85,7 +85,7 @@ IdVector<ValueId, ValueId> gradientsOfValues(const Analysis& analysis) {
     const auto outputs = document.outputs(joint.ops[i]);
     const auto& origin = document.boundSymbol(joint.ops[i]).origin;
     for (auto output : outputs)
-      if (output && i >= joint.forwardCount) isMade[output] = true;
+      if (output) isMade[output] = true;
     if (analysis.gradients.empty() && origin.role == Role::gradient && origin.value && !outputs.empty())
       gradients[origin.value] = outputs[0];
   }
@@ -129,6 +129,10 @@ ValueId valueOfGradient(const Analysis& analysis, ValueId gradient) {
   const auto& document = *analysis.document;
   const auto maker = document.value(gradient).producer;
   if (!maker) return {};
+  if (analysis.file.recording) {
+    const auto found = std::ranges::find(analysis.gradients, gradient, &std::pair<const ValueId, ValueId>::second);
+    return found == analysis.gradients.end() ? ValueId() : found->first;
+  }
   const auto& origin = document.boundSymbol(maker).origin;
   const bool isGradient = origin.role == Role::gradient || origin.role == Role::accumulation;
   return isGradient && origin.value && gradientOf(analysis, origin.value) == gradient ? origin.value : ValueId();

@@ -76,8 +76,12 @@ struct WhyNoGradient {
 /// `value`: an input or value of the computation.
 WhyNoGradient whyNoGradient(const Analysis& analysis, ValueId value);
 
-/// "sum (aten.sum.default) ran without grad mode"; for people.
+/// "torch.ops.aten.sum.default runs without grad mode, train.py:12 in forward"; for people.
 std::string describe(const Document& document, const GradientStop& stop);
+/// The same without the line.
+std::string reasonOf(const Document& document, const GradientStop& stop);
+/// "train.py:12 in forward", the line of Python at which it stops, or of the last op before; empty where none is known.
+std::string lineOf(const Document& document, const GradientStop& stop);
 
 /// The value of this display name: of an input (or its parameter's qualified name), or of an op. nullopt where there is
 /// none.

@@ -4,7 +4,9 @@
 
 #include "core/base/enum_array.h"
 #include "core/derivation/gradient_of.h"
+#include "core/formats/recording/recording.h"
 #include "core/questions/why.h"
+#include "core/questions/why_recorded.h"
 #include "core/trace/op_traits.h"
 
 namespace retrograd {
@@ -32,6 +34,10 @@ class GradientQuestion {
   WhyNoGradient run() {
     answer_.gradient = gradientOf(analysis_, answer_.value);
     if (answer_.gradient || stopsAtItself()) return std::move(answer_);
+    if (analysis_.file.recording) {
+      answer_.stops = recordedStops(analysis_, answer_.value);
+      return std::move(answer_);
+    }
     visit({answer_.value, {}});
     while (!open_.empty()) {
       const auto way = open_.front();
@@ -134,7 +140,7 @@ WhyNoGradient whyNoGradient(const Analysis& analysis, ValueId value) {
   return GradientQuestion(analysis, value).run();
 }
 
-std::string describe(const Document& document, const GradientStop& stop) {
+std::string reasonOf(const Document& document, const GradientStop& stop) {
   const auto op = stop.op ? document.opName(stop.op) : std::string();
   const auto value = document.displayName(stop.value);
   switch (stop.kind) {
@@ -149,6 +155,16 @@ std::string describe(const Document& document, const GradientStop& stop) {
     case GradientStop::Kind::noDerivative: return op + " passes no gradient on to it";
   }
   return {};
+}
+
+std::string describe(const Document& document, const GradientStop& stop) {
+  const auto line = lineOf(document, stop);
+  return reasonOf(document, stop) + (line.empty() ? "" : ", " + line);
+}
+
+std::string lineOf(const Document& document, const GradientStop& stop) {
+  const auto op = stop.op || stop.path.empty() ? stop.op : stop.path.back();
+  return op ? recordedLine(document, op) : std::string();
 }
 
 std::optional<ValueId> findValue(const Analysis& analysis, const std::string& name) {

@@ -34,6 +34,7 @@ class Recording:
         self.limits = limits
         self.ops = 0
         self.notes: list[str] = []
+        self.straightens: set[str] = set()
         self._source = source
         self._steps = set(steps) if steps is not None else None
         self._update = update
@@ -179,7 +180,7 @@ class Recording:
             "optimized": sorted({*self._mode.optimized(), *self._with, *self._without}), "without_gradient": sorted(self._without - self._with),
             "device": "cuda" if self._mode.on_gpu else "cpu", "settings": _settings(), "compiled": "functions of torch.compile ran eagerly",
             "links": {"linked": links.linked, "ambiguous": links.ambiguous, "unlinked": links.unlinked, "without": dict(sorted(links.without.items()))},
-            "notes": self.notes, "notice": NOTICE,
+            "straightens": sorted(self.straightens), "notes": self.notes, "notice": NOTICE,
         } | ({"error": first_line(text_of(error)), "raised": self._raised} if error is not None else {})
         temporary = self.path / "retrograd.json.new"
         temporary.write_text(json.dumps(manifest, indent=1, allow_nan=False) + "\n")

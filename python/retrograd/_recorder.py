@@ -1,6 +1,7 @@
 """The mode that sees every op below autograd."""
 from __future__ import annotations
 
+import functools
 import threading
 from typing import Any, Callable, Mapping, Optional, Sequence
 
@@ -15,6 +16,7 @@ from ._raised import Ops, Raised
 from ._recorded_op import Op
 from ._recorder_state import Recorded, RecorderState
 from ._stream import Stream
+from ._where import function_name
 
 _OWN_DISPATCH = torch._C._disabled_torch_dispatch_impl
 
@@ -44,7 +46,7 @@ class Recorder(RecorderState, TorchDispatchMode):  # type: ignore[no-untyped-cal
         self.on = True
         self._hooks = [modules.register_module_forward_pre_hook(self.where.enter_module), modules.register_module_forward_hook(self.where.leave_module, always_call=True)]
         self.links.begin(self.where.thread())
-        self._hooks.append(Given(self._gives))
+        self._hooks += [Watched("numpy", self._gives), Watched("contiguous", self._straightens)]
         self._aside.start()
         self.__enter__()  # type: ignore[no-untyped-call]
 
@@ -52,6 +54,13 @@ class Recorder(RecorderState, TorchDispatchMode):  # type: ignore[no-untyped-cal
         if self.on and tensor.device.type == "cpu" and tensor.layout == torch.strided:
             with self._lock:
                 self.is_foreign(tensor.untyped_storage(), self.stream.stack(self.where.now().frames))
+
+    def _straightens(self, tensor: torch.Tensor) -> None:
+        """A custom Function's backward that asks for contiguous memory depends on no layout, though no op shows it where the memory is contiguous already."""
+        node = torch._C._current_autograd_node() if self.on else None
+        name = function_name(getattr(type(node), "_forward_cls", None))
+        if name is not None:
+            self.recording.straightens.add(name)
 
     def stop(self) -> None:
         self.on = False
@@ -118,25 +127,26 @@ class Recorder(RecorderState, TorchDispatchMode):  # type: ignore[no-untyped-cal
         self.note(f"the recording ends at op {self.recording.ops}: {first_line(text_of(error))}")
 
 
-class Given:
-    """Calls `given` with each tensor whose memory is given to numpy, until it is removed."""
+class Watched:
+    """Calls `seen` with each tensor of which a method of torch.Tensor is called, until it is removed."""
 
-    def __init__(self, given: Callable[[torch.Tensor], None]):
-        self._on = True
-        own = self._own = torch.Tensor.numpy
+    def __init__(self, method: str, seen: Callable[[torch.Tensor], None]):
+        self._on, self._method = True, method
+        own = self._own = getattr(torch.Tensor, method)
 
-        def numpy(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        @functools.wraps(own)
+        def called(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
             if self._on:
-                given(tensor)
+                seen(tensor)
             return own(tensor, *args, **kwargs)
 
-        self._numpy = numpy
-        setattr(torch.Tensor, "numpy", numpy)
+        self._called = called
+        setattr(torch.Tensor, method, called)
 
     def remove(self) -> None:
         self._on = False
-        if torch.Tensor.numpy is self._numpy:  # else another one calls it, and it does nothing
-            setattr(torch.Tensor, "numpy", self._own)
+        if getattr(torch.Tensor, self._method) is self._called:  # else another one calls it, and it does nothing
+            setattr(torch.Tensor, self._method, self._own)
 
 
 def _is_abstract() -> bool:

@@ -31,6 +31,7 @@ class Recorded(Protocol):
     limits: Limits
     ops: int
     notes: list[str]
+    straightens: set[str]  # custom Functions whose backward asks for contiguous memory
 
     def count(self) -> None: ...
 
@@ -288,11 +289,12 @@ class RecorderState:
         digest = _digest(storage)
         if memory.digest is not None and digest != memory.digest:
             where, ops = memory.given
-            stack = where if where is not None and ops > memory.since else stack
+            known = where is not None and ops > memory.since
+            stack = where if known else stack
             name = f"x{self.stream.new_id('external')}"
             self.stream.data.add(name, bytes_of(storage, torch.device("cpu")).clone())
             external = {"k": "external", "storage": memory.id, "data": name} | ({"stack": stack} if stack is not None else {})
-            self.stream.write(external | ({"since": memory.since} if memory.since >= 0 else {}))
+            self.stream.write(external | ({"since": memory.since} if memory.since >= 0 else {}) | ({"known": True} if known else {}))
         memory.digest, memory.since = digest, self.recording.ops - 1
 
     def wrote(self, tensor: torch.Tensor, value: Optional[torch.Tensor], fresh: bool) -> None:

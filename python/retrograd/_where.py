@@ -54,10 +54,10 @@ class Place:
 def _function_of(frame: Any) -> Optional[str]:
     """The custom autograd.Function whose `forward(ctx, ...)` a frame runs. Its `apply` has no frame in every version of PyTorch."""
     context = frame.f_locals.get(frame.f_code.co_varnames[0]) if frame.f_code.co_argcount else None
-    return _name(getattr(type(context), "_forward_cls", None)) if isinstance(context, torch._C._FunctionBase) else None
+    return function_name(getattr(type(context), "_forward_cls", None)) if isinstance(context, torch._C._FunctionBase) else None
 
 
-def _name(function: Any) -> Optional[str]:
+def function_name(function: Any) -> Optional[str]:
     """The name of a custom Function; None for those that implement PyTorch's checkpoints."""
     return None if getattr(function, "__module__", None) == "torch.utils.checkpoint" else getattr(function, "__qualname__", None)
 
@@ -167,7 +167,7 @@ class Where:
         if place.function is None and (place.node is None or place.phase == "recompute"):
             applied = next((frame for mark, frame in marks if mark == "function"), None)
             if applied is not None:
-                place.function = _name(applied.f_locals.get("cls"))
+                place.function = function_name(applied.f_locals.get("cls"))
         return place
 
     def _within_backward(self, place: Place, kinds: set[str], inner: list[CodeType]) -> None:
@@ -175,7 +175,7 @@ class Where:
             place.phase = "recompute"
         elif "function" in kinds:
             place.phase = "backward"
-            place.function = _name(getattr(type(place.node), "_forward_cls", None))
+            place.function = function_name(getattr(type(place.node), "_forward_cls", None))
         elif inner:
             place.phase = "hook"
             place.hook = inner[-1].co_name

@@ -252,6 +252,16 @@ class RunAndBench(Case):
             self.assertIn("backward", self.good("run", file, "--save", out, "--seed", "7").stdout)
             self.good("check", file, "--reference", out)
 
+    def test_what_run_saves_is_read_at_every_order(self):  # K17
+        file, out, again = DATA / "mlp" / "model.pt2", self.path / "saved.safetensors", self.path / "again.safetensors"
+        for order in (["--order", "2"], ["--order", "3"], ["--order", "2", "--again", "backward"]):
+            with self.subTest(order=order):
+                self.good("run", file, *order, "--save", out, "--seed", "7")
+                self.good("run", file, *order, "--inputs", out, "--save", again)
+                self.assertEqual(out.read_bytes()[-4000:], again.read_bytes()[-4000:])
+                self.assertIn("pass", self.good("check", file, *order, "--reference", out).stdout)
+        self.assertIn("--order", self.bad("run", file, "--inputs", out).stderr)
+
     def test_run_stops_where_told(self):
         table = self.good("run", DATA / "mlp" / "model.pt2", "--until", "aten.relu.default").stdout
         self.assertIn("relu", table)

@@ -368,8 +368,11 @@ GradientCheck FakeEngine::checkGradients(const Analysis& analysis, const std::ve
   GradientCheck check;
   check.directions = 3;
   check.passed = ops.size() <= 3;
-  check.rows.push_back(
-      {analysis.document->displayName(analysis.document->operands(ops.at(0))[0]), check.passed ? 1e-9 : 0.5, 0, {}});
+  check.rows.push_back({analysis.document->displayName(analysis.document->operands(ops.at(0))[0]),
+                        check.passed ? 1e-9 : 0.5,
+                        0,
+                        {},
+                        check.passed ? GradientCheckRow::Verdict::right : GradientCheckRow::Verdict::wrong});
   return check;
 }
 

@@ -166,12 +166,16 @@ std::vector<Claim> findingsOf(const GradientCheck& check, const std::string& ran
                       .op = first,
                       .command = "checks"});
   };
-  for (const auto& row : check.rows)
-    if (row.note.empty() &&
-        (row.finiteDifferences > GradientCheck::finiteTolerance || row.libTorch > GradientCheck::libTorchTolerance))
+  using Verdict = GradientCheckRow::Verdict;
+  for (const auto& row : check.rows) {
+    if (row.verdict == Verdict::wrong)
       add(Severity::fault, "gradient-wrong",
-          fmt::format("the gradient of {} is wrong, or not smooth there: finite differences {:.3g}, LibTorch {:.3g}",
-                      row.input, row.finiteDifferences, row.libTorch));
+          fmt::format("the gradient of {} is wrong: {}finite differences {:.3g}, LibTorch {:.3g}", row.input,
+                      row.note.empty() ? "" : row.note + ", ", row.finiteDifferences, row.libTorch));
+    else if (row.verdict != Verdict::right)
+      add(Severity::note, "gradient-at-kink",
+          fmt::format("of the gradient of {} nothing can be said there: {}", row.input, row.note));
+  }
   for (const auto& lost : check.lostBackwards)
     add(Severity::suspicion, "backward-lost",
         fmt::format("the file lacks the backward that PyTorch runs for {}", lost));

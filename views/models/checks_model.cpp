@@ -8,7 +8,9 @@
 namespace retrograd::views {
 namespace {
 
-QString againstText(double difference, double tolerance) {
+QString againstText(const GradientCheckRow& row, double difference, double tolerance) {
+  if (row.verdict == GradientCheckRow::Verdict::atKink || row.verdict == GradientCheckRow::Verdict::unknown)
+    return tr("neither right nor wrong");
   const auto mark = difference <= tolerance ? QStringLiteral("\u2713") : QStringLiteral("\u2717");
   return QStringLiteral("%1 %2").arg(mark, numberText(difference));
 }
@@ -36,10 +38,10 @@ void ChecksModel::show(const OpenDocument& open, const std::vector<BoundSymbolId
            "retrograd check --reference");
   for (const auto& row : check.rows) {
     auto* node = root->add(tr("gradient of %1").arg(toQt(row.input)), toQt(row.note));
-    node->add(tr("finite differences"), againstText(row.finiteDifferences, GradientCheck::finiteTolerance))->tip =
+    node->add(tr("finite differences"), againstText(row, row.finiteDifferences, GradientCheck::finiteTolerance))->tip =
         tr("Relative difference of the derivative along random directions, the worst of %1; in double precision")
             .arg(check.directions);
-    node->add(tr("LibTorch's autograd"), againstText(row.libTorch, GradientCheck::libTorchTolerance))->tip =
+    node->add(tr("LibTorch's autograd"), againstText(row, row.libTorch, GradientCheck::libTorchTolerance))->tip =
         tr("Relative difference to the gradient that LibTorch's own autograd gives; in double precision");
   }
   replace(std::move(root));

@@ -33,7 +33,7 @@ struct DebugArguments {
 
 /// How a script ends, by what its commands answered.
 struct Outcome {
-  bool foundBad = false;  ///< one looked for a NaN and found it
+  bool foundBad = false;  ///< one looked for a fault and found it
   int exitCode() const { return foundBad ? checkFailed : allWell; }
 };
 

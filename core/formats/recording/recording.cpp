@@ -81,6 +81,8 @@ void readManifest(const Json& manifest, StepRecording& recording) {
     for (const auto& parameter : optimized->items()) recording.optimized.emplace_back(parameter.text());
   if (const Json* without = manifest.find("without_gradient"))
     for (const auto& parameter : without->items()) recording.withoutGradient.emplace_back(parameter.text());
+  if (const Json* straight = manifest.find("straightens"))
+    for (const auto& function : straight->items()) recording.straightens.emplace_back(function.text());
   if (const Json* raised = manifest.find("raised")) readRaised(*raised, recording);
   recording.parameters = parametersAt(manifest);
   if (const Json* optimizers = manifest.find("optimizers"))
@@ -186,6 +188,17 @@ std::string recordedLine(const Document& document, SourceStackId source) {
   const auto* frame = source ? shownFrame(document.source(source)) : nullptr;
   if (!frame) return {};
   return fmt::format("{}:{} in {}", fs::path(frame->file).filename().string(), frame->line, frame->function);
+}
+
+std::string writerText(const Document& document, const StepRecording& recording, BoundSymbolId op) {
+  const auto line = recordedLine(document, op);
+  const bool isOutside = document.symbol(op).name == "recorded.written.default";
+  const auto since = recording.op(op).since;
+  const auto before = since ? recordedLine(document, since) : std::string();
+  auto text = isOutside ? std::string("code outside of PyTorch's ops") : document.symbol(op).name;
+  if (line.empty()) return text;
+  if (isOutside && !before.empty() && before != line) return text + ", between " + before + " and " + line;
+  return text + (isOutside && !before.empty() ? ", at or before " : " at ") + line;
 }
 
 bool isRecording(const std::string& path) {

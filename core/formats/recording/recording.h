@@ -39,6 +39,7 @@ struct StepOp {
   std::uint32_t checksBegin = 0, checkCount = 0;  ///< in StepRecording::checks
   std::uint32_t putsBegin = 0, putCount = 0;      ///< in StepRecording::puts
   BoundSymbolId arrivedOf;  ///< the collective whose result the reader puts there; none: it is no such op
+  BoundSymbolId since;      ///< of a write that was noticed later: the op that it came after; none: its line is known
 };
 
 /// A tensor's hash after its op, as the recording has it.
@@ -118,6 +119,7 @@ struct StepRecording {
   std::vector<RecordedOptimizer> optimizers;
   std::map<std::int32_t, std::vector<std::string>> inEval;  ///< by backward: modules that its forward called in eval
   std::vector<std::string> optimized;        ///< parameters that optimizers were given and that require a gradient
+  std::vector<std::string> straightens;      ///< custom Functions whose backward asks for contiguous memory
   std::vector<std::string> withoutGradient;  ///< of these, those that had none at any update
   std::vector<RecordedName> names;
   std::vector<RecordedShard> shards;
@@ -150,6 +152,9 @@ std::vector<RecordedSection> sectionsOf(const StepRecording& recording, const st
 std::string recordedLine(const Document& document, BoundSymbolId op);
 /// The same of a stack.
 std::string recordedLine(const Document& document, SourceStackId source);
+/// Who wrote memory, and where: "aten.mul_.default at train.py:12 in step", "code outside of PyTorch's ops, between
+/// train.py:12 in step and train.py:14 in step".
+std::string writerText(const Document& document, const StepRecording& recording, BoundSymbolId op);
 
 /// Whether `path` is a folder that `retrograd.record` wrote.
 bool isRecording(const std::string& path);

@@ -331,6 +331,8 @@ void StreamReader::readPut(std::int64_t number, const std::string& data, const J
   append(bound, recorded, call.operands, {made});
   auto& last = recording_.ops.back();
   last.opaque = document_.intern("its bytes are the recorded ones");
+  const Json* since = record.find("since");
+  if (since && !record.isTrue("known")) last.since = opNumbered(since->integer());
   last.putsBegin = static_cast<std::uint32_t>(recording_.puts.size());
   last.putCount = 1;
   recording_.puts.push_back({made, data, true});

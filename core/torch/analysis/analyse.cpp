@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/derivation/result_names.h"
+#include "core/formats/recording/recorded_links.h"
 #include "core/formats/recording/recording.h"
 #include "core/formats/text/text_trace.h"
 #include "core/split/partition.h"
@@ -81,6 +82,7 @@ std::shared_ptr<const Analysis> analysisOfRecording(ModelFile file, const Deriva
   forward.history = backward.history = analysis->joint.history;
   analysis->forward = std::move(forward);
   analysis->backward = std::move(backward);
+  analysis->gradients = RecordedLinks(document, recording).gradients();
   for (std::size_t i = 0; i < computation.inputs.size(); ++i)
     if (const auto gradient = analysis->joint.outputs[analysis->joint.resultCount + i])
       analysis->gradients[computation.inputs[i].value] = gradient;
@@ -220,10 +222,48 @@ std::shared_ptr<Analysis> analyseOnce(ModelFile file, const DerivationRequest& r
 
 }  // namespace
 
+/// Of the order below, from what a run of this order was given: its cotangents flow in by the names that they have as
+/// inputs here. Those of orders between are drawn, and given later.
+static TensorMap cotangentsBelow(const DerivationRequest& request, const ModelFile& file) {
+  TensorMap cotangents;
+  if (request.order > 2) return cotangents;
+  for (std::size_t i = 0; i < file.computation.outputs.size(); ++i)
+    if (const auto position = userOutputPosition(file.computation, i); !position.empty())
+      if (const auto found = request.higherInputs.find("cotangent_" + position); found != request.higherInputs.end())
+        cotangents.emplace(position, found->second);
+  return cotangents;
+}
+
+/// What a run of this order was given, for the inputs and results of what is differentiated.
+static void giveHigher(const DerivationRequest& request, const ModelFile& model, DerivationRequest& outer) {
+  std::set<std::string> positions;
+  for (const auto& input : model.computation.inputs)
+    if (const auto found = request.higherInputs.find(input.name);
+        input.kind == InputKind::user && found != request.higherInputs.end())
+      outer.inputs.insert(*found);
+  for (std::size_t i = 0; i < model.computation.outputs.size(); ++i)
+    positions.insert(userOutputPosition(model.computation, i));
+  for (const auto& [position, tensor] : request.cotangents)
+    if (!positions.contains(position))
+      throw Error(ErrorCode::badInput, fmt::format("cot.{} belongs to no output of order {}", position, request.order),
+                  model.path);
+  outer.cotangents = request.cotangents;
+  outer.exactCotangents = request.exactCotangents;
+}
+
 std::shared_ptr<const Analysis> analyse(ModelFile file, const DerivationRequest& request, const Progress& progress) {
   if (file.recording) return analysisOfRecording(std::move(file), request);
+  if (request.order <= 1 && !request.higherInputs.empty())
+    throw Error(ErrorCode::badUse,
+                "the inputs are of gradients of gradients, into which cotangents flow: give --order as they were made",
+                file.path);
   if (request.order <= 1) return analyseOnce(std::move(file), request, progress, nullptr);
   auto inner = request;
+  if (!request.higherInputs.empty()) {
+    inner.cotangents = cotangentsBelow(request, file);
+    inner.exactCotangents = request.exactCotangents && !inner.cotangents.empty();
+    if (request.order == 2) inner.higherInputs.clear();
+  }
   inner.order = request.order - 1;
   inner.createGraph = true;
   inner.partition = {};
@@ -235,6 +275,7 @@ std::shared_ptr<const Analysis> analyse(ModelFile file, const DerivationRequest&
   outer.filled = request.filled;
   outer.device = request.device;
   auto model = asModel(*of, request.again);
+  if (!request.higherInputs.empty()) giveHigher(request, model, outer);
   // An input that nobody asked for, or that is written to, is not differentiated now either.
   std::set<std::string> constant;
   for (std::size_t i = 0; i < of->computation().inputs.size(); ++i) {

@@ -1,20 +1,27 @@
 #include "core/torch/experiments/grad_check.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/isnan.h>
 #include <ATen/ops/randn.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 
+#include "core/formats/recording/recording.h"
 #include "core/questions/lost_backward.h"
+#include "core/questions/why.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/eager.h"
 #include "core/torch/analysis/input_values.h"
 #include "core/torch/analysis/joint_run.h"
 #include "core/torch/execution/evaluator.h"
 #include "core/torch/tracing/generator.h"
+#include "core/trace/op_traits.h"
 
 namespace retrograd {
 namespace {
@@ -124,54 +131,188 @@ double innerProduct(const at::Tensor& a, const at::Tensor& b) {
 double largest(const at::Tensor& tensor) { return tensor.numel() ? tensor.abs().max().item().toDouble() : 0; }
 bool isZero(const TensorData& data) { return largest(borrowTensor(data)) == 0; }
 
+bool isFinite(const at::Tensor& tensor) { return at::isfinite(tensor).all().item().toBool(); }
+
+/// NaN where one of them has a number that is not finite.
 double relativeDifference(const at::Tensor& a, const at::Tensor& b) {
   if (a.sizes() != b.sizes()) return std::numeric_limits<double>::infinity();
+  if (!isFinite(a) || !isFinite(b)) return std::numeric_limits<double>::quiet_NaN();
   const auto scale = std::max(largest(a), largest(b));
   return scale > 0 ? largest(a.sub(b)) / scale : 0;
 }
 
-/// <cotangents, outputs> of the forward with an input moved.
-double objective(const Analysis& analysis, const std::string& input, const at::Tensor& moved) {
-  at::AutoGradMode noGrad(false);
-  auto evaluator = evaluatorOf(analysis, inputValues(analysis));
-  const auto& computation = analysis.computation();
-  for (std::size_t i = 0; i < computation.inputs.size(); ++i)
-    if (computation.inputs[i].name == input) evaluator.bind(computation.trace.inputs[i], moved);
-  for (auto op : analysis.forward.ops) evaluator.run(op);
-  double sum = 0;
-  for (auto& [id, cotangent] : cotangentValues(analysis)) {
-    std::size_t i = 0;
-    while (analysis.joint.inputs[computation.trace.inputs.size() + i] != id) ++i;
-    const auto output = evaluator.tensor(analysis.joint.outputs[i]);
-    sum += innerProduct(cotangent.toTensor(), output);
+/// <cotangents, outputs> of a forward as a function of one input. What is cut off from autograd stays as it is at the
+/// point itself.
+class Objective {
+ public:
+  explicit Objective(const Analysis& analysis) : analysis_(analysis), document_(*analysis.document) {
+    for (const auto op : analysis.computation().trace.ops)
+      if (isCut(op)) cuts_.push_back(op);
+    atPoint_ = run(ValueId(), {}, &held_);
   }
-  return sum;
+
+  double atPoint() const { return atPoint_; }
+  double at(ValueId input, const at::Tensor& moved) const { return run(input, moved, nullptr); }
+
+  /// The first op that cuts off what the input leads to; none: nothing does.
+  BoundSymbolId cutBehind(ValueId input) const {
+    std::set<ValueId> leads{input};
+    for (const auto op : analysis_.computation().trace.ops) {
+      const auto operands = document_.operands(op);
+      if (std::ranges::none_of(operands, [&](ValueId operand) { return leads.contains(operand); })) continue;
+      if (std::ranges::find(cuts_, op) != cuts_.end()) return op;
+      for (const auto output : document_.outputs(op)) leads.insert(output);
+    }
+    return {};
+  }
+
+ private:
+  bool isCut(BoundSymbolId op) const {
+    const auto& bound = document_.boundSymbol(op);
+    if (bound.effects & effect::writes) return false;
+    return hasTrait(document_.symbol(op).name, OpTrait::detach) || !bound.gradMode;
+  }
+
+  /// `keep`: takes what cuts make; null: they make what was kept.
+  double run(ValueId input, const at::Tensor& moved, std::map<ValueId, at::Tensor>* keep) const {
+    at::AutoGradMode noGrad(false);
+    auto evaluator = evaluatorOf(analysis_, inputValues(analysis_));
+    const auto& inputs = analysis_.computation().trace.inputs;
+    if (input) evaluator.bind(input, moved);
+    for (auto op : analysis_.forward.ops) {
+      evaluator.run(op);  // a cut, too: it may draw
+      if (std::ranges::find(cuts_, OriginLinks::origin(document_, op)) == cuts_.end()) continue;
+      for (const auto output : document_.outputs(op)) {
+        if (!output || !evaluator.hasTensor(output)) continue;
+        if (keep) (*keep)[output] = evaluator.tensor(output).clone();
+        else if (const auto held = held_.find(output); held != held_.end()) evaluator.bind(output, held->second);
+      }
+    }
+    double sum = 0;
+    for (auto& [id, cotangent] : cotangentValues(analysis_)) {
+      std::size_t i = 0;
+      while (analysis_.joint.inputs[inputs.size() + i] != id) ++i;
+      sum += innerProduct(cotangent.toTensor(), evaluator.tensor(analysis_.joint.outputs[i]));
+    }
+    return sum;
+  }
+
+  const Analysis& analysis_;
+  const Document& document_;
+  std::vector<BoundSymbolId> cuts_;  ///< of the computation
+  std::map<ValueId, at::Tensor> held_;
+  double atPoint_ = 0;
+};
+
+/// The gradient of one input against differences of the objective.
+class InputCheck {
+ public:
+  using Verdict = GradientCheckRow::Verdict;
+  InputCheck(const Objective& objective, ValueId input, const at::Tensor& gradient, const at::Tensor& point,
+             GradientCheckRow& row)
+      : objective_(objective), input_(input), gradient_(gradient), point_(point), row_(row) {}
+
+  void run(std::size_t directions) {
+    for (std::size_t k = 0; k < directions && row_.verdict == Verdict::right; ++k)
+      along(at::randn(point_.sizes(), point_.options()));
+  }
+
+ private:
+  struct Slopes {
+    double before = 0, after = 0;  ///< to both sides
+    double gap() const { return std::abs(after - before); }
+    double middle() const { return (before + after) / 2; }
+  };
+
+  Slopes slopes(const at::Tensor& direction, double step) const {
+    const auto here = objective_.atPoint();
+    return {(here - objective_.at(input_, point_.sub(direction, step))) / step,
+            (objective_.at(input_, point_.add(direction, step)) - here) / step};
+  }
+
+  /// A curve's slopes come together as the step becomes smaller, those at a kink do not.
+  void along(const at::Tensor& direction) {
+    constexpr double smaller = 16, clearly = 1e-3;
+    const double step = 1e-6 * std::max(1.0, largest(point_));
+    const auto found = slopes(direction, step);
+    const double derivative = innerProduct(gradient_, direction);
+    if (!std::isfinite(found.middle())) {
+      row_.verdict = Verdict::unknown;
+      row_.note = "the ops give NaN or infinities there";
+      return;
+    }
+    const double scale =
+        std::max({std::abs(found.middle()), std::abs(derivative), 1e-6 * gradient_.norm().item().toDouble(), 1e-12});
+    double off = std::abs(found.middle() - derivative);
+    const bool isRight = off <= GradientCheck::finiteTolerance * scale;
+    if (found.gap() > clearly * scale || (!isRight && found.gap() >= off)) {
+      const auto closer = slopes(direction, step / smaller);
+      if (closer.gap() > found.gap() / 2) {
+        row_.verdict = Verdict::atKink;
+        row_.note =
+            fmt::format("at a kink: between {:.6g} and {:.6g} in a random direction, the gradient gives {:.6g}",
+                        std::min(closer.before, closer.after), std::max(closer.before, closer.after), derivative);
+        return;
+      }
+      off = std::min(off, std::abs(closer.middle() - derivative) / smaller);
+    }
+    row_.finiteDifferences = std::max(row_.finiteDifferences, off / scale);
+    if (row_.finiteDifferences > GradientCheck::finiteTolerance) row_.verdict = Verdict::wrong;
+  }
+
+  const Objective& objective_;
+  ValueId input_;
+  const at::Tensor &gradient_, &point_;
+  GradientCheckRow& row_;
+};
+
+/// "as a constant: what torch.ops.aten.detach.default makes, model.py:12 in forward".
+std::string cutNote(const Analysis& analysis, BoundSymbolId cut) {
+  const auto& document = *analysis.document;
+  const auto line = recordedLine(document, cut);
+  return fmt::format("with what {} makes as a constant{}{}", document.opName(cut), line.empty() ? "" : ", ", line);
 }
 
-GradientCheckRow checkInput(const Analysis& analysis, const std::string& name, const TensorMap& ours,
-                            const TensorMap& theirs, std::size_t directions) {
+std::string whyNone(const Analysis& analysis, ValueId input) {
+  const auto why = whyNoGradient(analysis, input);
+  return why.stops.empty() ? "no gradient" : "no gradient: " + describe(*analysis.document, why.stops.front());
+}
+
+void addNote(GradientCheckRow& row, const std::string& note) {
+  row.note += (row.note.empty() || note.empty() ? "" : "; ") + note;
+}
+
+GradientCheckRow checkInput(const Analysis& analysis, std::size_t input, const TensorMap& ours, const TensorMap& theirs,
+                            const Objective& objective, std::size_t directions) {
+  using Verdict = GradientCheckRow::Verdict;
+  const auto& name = analysis.computation().inputs[input].name;
+  const auto value = analysis.computation().trace.inputs[input];
   GradientCheckRow row{.input = name};
   const auto found = ours.find("in." + name), eager = theirs.find("in." + name);
   if (found == ours.end() || eager == theirs.end()) {
     const bool same =
         (found == ours.end() || isZero(found->second)) && (eager == theirs.end() || isZero(eager->second));
-    row.note = same ? "no gradient" : found == ours.end() ? "LibTorch has a gradient" : "LibTorch has no gradient";
+    row.note = same                  ? whyNone(analysis, value)
+               : found == ours.end() ? "LibTorch has a gradient"
+                                     : "LibTorch has no gradient";
     row.libTorch = same ? 0 : std::numeric_limits<double>::infinity();
+    row.verdict = same ? Verdict::right : Verdict::wrong;
     return row;
   }
-  row.libTorch = relativeDifference(borrowTensor(found->second), borrowTensor(eager->second));
-  const auto gradient = borrowTensor(found->second), point = borrowTensor(analysis.request.inputs.at(name));
-  for (std::size_t k = 0; k < directions; ++k) {
-    const auto direction = at::randn(point.sizes(), point.options());
-    const double step = 1e-6 * std::max(1.0, largest(point));
-    const double difference = (objective(analysis, name, point.add(direction, step)) -
-                               objective(analysis, name, point.sub(direction, step))) /
-                              (2 * step);
-    const double derivative = innerProduct(gradient, direction);
-    const double scale =
-        std::max({std::abs(difference), std::abs(derivative), 1e-6 * gradient.norm().item().toDouble(), 1e-12});
-    row.finiteDifferences = std::max(row.finiteDifferences, std::abs(difference - derivative) / scale);
+  const auto gradient = borrowTensor(found->second), other = borrowTensor(eager->second);
+  const auto point = borrowTensor(analysis.request.inputs.at(name));
+  row.libTorch = relativeDifference(gradient, other);
+  if (!isFinite(gradient)) {
+    const auto nan = at::isnan(gradient).sum().item().toLong();
+    row.finiteDifferences = std::numeric_limits<double>::quiet_NaN();
+    row.verdict = nan > 0 ? Verdict::wrong : Verdict::unknown;
+    row.note = nan > 0 ? fmt::format("it has {} NaN{}", nan, isFinite(other) ? "" : ", as LibTorch's has")
+                       : "it is infinite there";
+    return row;
   }
+  if (!(row.libTorch <= GradientCheck::libTorchTolerance)) row.verdict = Verdict::wrong;
+  InputCheck(objective, value, gradient, point, row).run(directions);
+  if (const auto cut = objective.cutBehind(value)) addNote(row, cutNote(analysis, cut));
   return row;
 }
 
@@ -194,12 +335,13 @@ GradientCheck checkGradients(const Analysis& analysis, const std::vector<BoundSy
   const auto ours = runSplit(*part).gradients, theirs = runEager(*part).gradients;
   check.lostBackwards = lostBackwards(*analysis.document, ops);
   check.passed = true;
-  for (const auto& input : part->computation().inputs) {
-    if (!part->document->value(input.value).requiresGrad) continue;
+  const Objective objective(*part);
+  const auto& inputs = part->computation().inputs;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!part->document->value(inputs[i].value).requiresGrad) continue;
     progress.check();
-    check.rows.push_back(checkInput(*part, input.name, ours, theirs, check.directions));
-    check.passed &= check.rows.back().finiteDifferences <= GradientCheck::finiteTolerance &&
-                    check.rows.back().libTorch <= GradientCheck::libTorchTolerance;
+    check.rows.push_back(checkInput(*part, i, ours, theirs, objective, check.directions));
+    check.passed &= check.rows.back().verdict != GradientCheckRow::Verdict::wrong;
   }
   return check;
 }

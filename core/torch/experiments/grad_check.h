@@ -14,25 +14,29 @@ ModelFile extractOps(const Analysis& analysis, const std::vector<BoundSymbolId>&
 
 /// How the gradient for one input of a range of ops compares.
 struct GradientCheckRow {
+  /// atKink: one-sided differences do not agree, so that there is no derivative. unknown: the ops give NaN or
+  /// infinities there.
+  enum class Verdict : std::uint8_t { right, wrong, atKink, unknown };
   std::string input;             ///< display name of the value
   double finiteDifferences = 0;  ///< relative difference of directional derivatives, the worst of the directions tried
   double libTorch = 0;           ///< relative difference to LibTorch's own autograd
-  std::string note;              ///< why it was not compared, where it was not
+  std::string note;              ///< what else is to be said: where the kink is, what was held constant; may be empty
+  Verdict verdict = Verdict::right;
 };
 
 struct GradientCheck {
   std::vector<GradientCheckRow> rows;
   std::size_t directions = 0;
-  bool passed = false;  ///< all within the tolerances below
+  bool passed = false;  ///< none is wrong
   /// Ops whose backward in PyTorch the file does not hold (lostBackwards()): of these nothing is said but that the
   /// derived gradient is the derivative.
   std::vector<std::string> lostBackwards;
   static constexpr double finiteTolerance = 1e-5, libTorchTolerance = 1e-9;
 };
 
-/// Checks the gradient of a range of ops in double precision: against central differences along random directions, and
-/// against LibTorch's autograd. Draws of random ops are the same each time. What is not smooth (relu at 0, max) may
-/// fail the first near its kinks. Throws as extractOps() and analyse().
+/// Checks the gradient of a range of ops in double precision: against differences along random directions, and against
+/// LibTorch's autograd. Draws of random ops are the same each time; what a detach or an op without grad mode makes is
+/// held constant, as the gradient holds it. A gradient with a NaN is wrong. Throws as extractOps() and analyse().
 GradientCheck checkGradients(const Analysis& analysis, const std::vector<BoundSymbolId>& ops,
                              const Progress& progress = {});
 

@@ -208,8 +208,16 @@ void placeLoss(Reference& reference, const ModelFile& file) {
   reference.loss.reset();
 }
 
+bool isOfHigherOrder(const Reference& reference, const ModelFile& file) {
+  return std::ranges::any_of(reference.inputs, [&](const auto& given) {
+    return given.first.starts_with("cotangent_") &&
+           std::ranges::find(file.computation.inputs, given.first, &InputSpec::name) == file.computation.inputs.end();
+  });
+}
+
 DerivationRequest requestFor(const Reference& reference, const ModelFile& file) {
   DerivationRequest request;
+  if (isOfHigherOrder(reference, file)) request.higherInputs = reference.inputs;
   for (const auto& input : file.computation.inputs) {
     const auto it = reference.inputs.find(input.name);
     if (input.kind != InputKind::user || it == reference.inputs.end()) continue;
@@ -221,7 +229,7 @@ DerivationRequest requestFor(const Reference& reference, const ModelFile& file) 
   const auto outputs = userOutputs(file.computation).size();
   for (const auto& [position, tensor] : reference.cotangents) {
     const auto i = positionIn(position);
-    if (!i || *i >= outputs)
+    if (!i || (*i >= outputs && request.higherInputs.empty()))
       throw Error(ErrorCode::badInput, "cot." + position + " belongs to no output of the model", reference.path);
   }
   request.cotangents = reference.cotangents;
@@ -237,6 +245,10 @@ DerivationRequest requestFor(const Reference& reference, const ModelFile& file) 
       differentiated.insert(reference.inDouble->inputGradients.begin(), reference.inDouble->inputGradients.end());
     for (const auto& [name, tensor] : differentiated) request.gradInputs->push_back(name);
   }
+  if (request.gradInputs && !request.higherInputs.empty())
+    std::erase_if(*request.gradInputs, [&](const std::string& name) {
+      return std::ranges::find(file.computation.inputs, name, &InputSpec::name) == file.computation.inputs.end();
+    });
   return request;
 }
 

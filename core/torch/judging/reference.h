@@ -42,6 +42,9 @@ void settleNames(Reference& reference, const ModelFile& file);
 /// where the reference has none. Throws Error(badUse) where it is not known which output is meant.
 void placeLoss(Reference& reference, const ModelFile& file);
 
+/// Whether it was written by a run of gradients of gradients of `file`, into which cotangents flow as inputs do.
+bool isOfHigherOrder(const Reference& reference, const ModelFile& file);
+
 /// Reads a safetensors file; a tensor whose name has no known prefix counts as an input. Throws Error(badUse) where
 /// there is no such file, else as readSafetensors.
 Reference readReference(const std::string& path);

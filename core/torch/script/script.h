@@ -13,7 +13,7 @@ namespace retrograd {
 struct CommandAnswer {
   std::string text;             ///< for people
   nlohmann::ordered_json json;  ///< the same for programs
-  bool bad = false;             ///< it looked for a NaN or infinity and found one
+  bool bad = false;             ///< it looked for a fault, such as a NaN or a wrong gradient, and found one
 };
 
 struct ScriptState;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "core/base/enum_array.h"
 #include "core/formats/folder/folder.h"
 #include "core/formats/safetensors/safetensors.h"
 #include "core/questions/accumulation.h"
@@ -29,7 +30,8 @@ CommandAnswer terms(ScriptState& s, const Words& words, const Progress& progress
                  {"terms", Json::array()}};
   answer.text = found.gradient ? fmt::format("gradient of {}: {}, norm {:.6g}", s.valueName(found.value),
                                              s.valueName(found.gradient), found.norm)
-                               : s.valueName(found.value) + " has no gradient";
+                               : s.valueName(found.value) + " has no gradient" +
+                                     s.noGradientText(whyNoGradient(*s.analysis, found.value));
   for (const auto& term : found.terms) {
     answer.json["terms"].push_back({{"gradient", s.valueName(term.gradient)},
                                     {"norm", term.norm},
@@ -57,24 +59,49 @@ std::string folderWithGradients(const std::string& model) {
   }
 }
 
+std::string_view name(GradientCheckRow::Verdict verdict) {
+  static constexpr EnumArray<GradientCheckRow::Verdict, std::string_view, 4> names{"right", "wrong", "at a kink",
+                                                                                   "unknown"};
+  return names[verdict];
+}
+
+/// In one sentence.
+std::string verdictOf(const GradientCheck& check) {
+  using Verdict = GradientCheckRow::Verdict;
+  const auto is = [&](Verdict verdict) { return std::ranges::count(check.rows, verdict, &GradientCheckRow::verdict); };
+  if (check.rows.empty()) return "nothing flows in that has a gradient: nothing was checked";
+  if (!check.passed) return "a gradient is WRONG";
+  const auto open = is(Verdict::atKink) + is(Verdict::unknown);
+  if (open > 0)
+    return fmt::format("no gradient is wrong; of {} of {} nothing can be said there", open, check.rows.size());
+  return check.lostBackwards.empty() ? "the gradients are right" : "the gradients are the derivatives of these ops";
+}
+
+std::string rowText(const GradientCheckRow& row) {
+  const bool isCompared = row.verdict != GradientCheckRow::Verdict::atKink && std::isfinite(row.finiteDifferences);
+  auto text = fmt::format("\n  {:<24} ", row.input);
+  if (isCompared)
+    text += fmt::format("off by {:.2g} from finite differences, by {:.2g} from LibTorch", row.finiteDifferences,
+                        row.libTorch);
+  return text + (isCompared && !row.note.empty() ? "; " : "") + row.note;
+}
+
 CommandAnswer checkGradient(ScriptState& s, const Words& words, const Progress& progress) {
   const auto check = checkGradients(*s.analysis, opRange(*s.analysis, words.rest), progress);
-  CommandAnswer answer{.json = {{"passed", check.passed}, {"directions", check.directions}, {"rows", Json::array()}}};
+  CommandAnswer answer{.text = verdictOf(check),
+                       .json = {{"passed", check.passed}, {"directions", check.directions}, {"rows", Json::array()}},
+                       .bad = !check.passed};
   answer.json["lost_backwards"] = check.lostBackwards;
-  answer.text = check.rows.empty()            ? "nothing flows in that has a gradient: nothing was checked"
-                : !check.passed               ? "a gradient is WRONG"
-                : check.lostBackwards.empty() ? "the gradients are right"
-                                              : "the gradients are the derivatives of these ops";
   for (const auto& lost : check.lostBackwards)
     answer.text += "\n  the file does not hold the backward that PyTorch runs for " + lost;
-  const auto number = [](double x) { return std::isfinite(x) ? Json(x) : Json("inf"); };
+  const auto number = [](double x) { return std::isfinite(x) ? Json(x) : Json(std::isnan(x) ? "nan" : "inf"); };
   for (const auto& row : check.rows) {
     answer.json["rows"].push_back({{"input", row.input},
+                                   {"verdict", name(row.verdict)},
                                    {"finite_differences", number(row.finiteDifferences)},
                                    {"libtorch", number(row.libTorch)},
                                    {"note", row.note}});
-    answer.text += fmt::format("\n  {:<24} off by {:.2g} from finite differences, by {:.2g} from LibTorch {}",
-                               row.input, row.finiteDifferences, row.libTorch, row.note);
+    answer.text += rowText(row);
   }
   if (const auto folder = folderWithGradients(s.analysis->file.path); !folder.empty())
     answer.text += fmt::format(

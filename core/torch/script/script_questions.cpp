@@ -227,6 +227,7 @@ CommandAnswer explainNoGradient(ScriptState& s, const Words& words, const Progre
     answer.json["stops"].push_back({{"kind", name(stop.kind)},
                                     {"op", s.opJson(stop.op)},
                                     {"text", retrograd::describe(s.document, stop)},
+                                    {"line", retrograd::lineOf(s.document, stop)},
                                     {"path", path}});
   }
   return answer;

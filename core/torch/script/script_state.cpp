@@ -150,12 +150,16 @@ ValueId ScriptState::value(const Words& words, std::size_t i) const {
   throw Error(ErrorCode::badUse, "there is no value '" + text + "'" + didYouMean(text, valueNames(*analysis)));
 }
 
+std::string ScriptState::noGradientText(const WhyNoGradient& why) const {
+  std::string text;
+  if (!why.stops.empty()) text = ": " + describe(document, why.stops.front());
+  return why.stops.size() == 1 ? text : text + "; `why-no-gradient " + valueName(why.value) + "` has all that is known";
+}
+
 ValueId ScriptState::valueOrGradient(const Words& words) const {
   if (words.all.size() >= 2 && words.all[0] == "grad") {
     const auto why = whyNoGradient(*analysis, value(words, 1));
-    if (!why.gradient)
-      throw Error(ErrorCode::badUse,
-                  words.all[1] + " has no gradient; `why-no-gradient " + words.all[1] + "` says why");
+    if (!why.gradient) throw Error(ErrorCode::badUse, words.all[1] + " has no gradient" + noGradientText(why));
     return why.gradient;
   }
   return value(words);

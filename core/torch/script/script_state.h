@@ -6,6 +6,7 @@
 
 #include "core/base/byte_size.h"
 #include "core/base/number_text.h"
+#include "core/questions/why.h"
 #include "core/stepping/steps.h"
 #include "core/torch/script/script.h"
 
@@ -70,6 +71,8 @@ struct ScriptState {
   std::string placeText(BoundSymbolId op) const;
   Json opJson(BoundSymbolId op) const;
   std::string valueName(ValueId value) const;
+  /// What follows "W has no gradient": the first place at which it is cut off, with its line.
+  std::string noGradientText(const WhyNoGradient& why) const;
   /// Where the run is, and what the watched values are.
   CommandAnswer where(StopReason reason) const;
   /// Adds the op whose output met the condition of a breakpoint, and the output: a run stops right after it.

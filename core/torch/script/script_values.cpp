@@ -55,7 +55,7 @@ CommandAnswer print(ScriptState& s, const Words& words, const Progress&) {
   const auto gradient = gradientOf(*s.analysis, named.value);
   answer.json["gradient"] = nullptr;
   if (!gradient) {
-    answer.text += "\nno gradient";
+    answer.text += "\nno gradient" + s.noGradientText(whyNoGradient(*s.analysis, named.value));
     return answer;
   }
   const auto beside = contentsOf(s, {gradient, named.slice});

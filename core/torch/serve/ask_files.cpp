@@ -6,6 +6,7 @@
 #include "core/derivation/gradient_of.h"
 #include "core/formats/recording/recording.h"
 #include "core/questions/op_facts.h"
+#include "core/questions/why_recorded.h"
 #include "core/torch/checking/check.h"
 #include "core/torch/experiments/compare_runs.h"
 #include "core/torch/experiments/counterpart.h"
@@ -20,12 +21,18 @@ using Files = std::shared_ptr<OpenFiles>;
 
 const Method::Parameter fileParameter{"file", "integer", "number that `open` gave; absent: the file asked about last"};
 
-void addRecording(Json& answer, const StepRecording& recording) {
+void addRecording(Json& answer, const Analysis& analysis) {
+  const auto& recording = *analysis.file.recording;
   answer["device"] = recording.device;
   answer["updates"] = recording.updates;
   if (!recording.error.empty()) answer["ended_by"] = recording.error;
   if (!recording.damage.empty()) answer["damage"] = recording.damage;
-  if (!recording.withoutGradient.empty()) answer["parameters_without_gradient"] = recording.withoutGradient;
+  if (recording.withoutGradient.empty()) return;
+  answer["parameters_without_gradient"] = recording.withoutGradient;
+  for (const auto& cause : causesOfNoGradient(analysis, recording.withoutGradient))
+    if (cause.stop)
+      answer["why_without_gradient"].push_back(
+          {{"parameters", cause.parameters}, {"reason", cause.reason}, {"line", cause.line}});
 }
 
 Json openAnswer(const OpenFiles& files, const OpenFile& file) {
@@ -38,7 +45,7 @@ Json openAnswer(const OpenFiles& files, const OpenFile& file) {
   const auto& analysis = *file.analysis;
   if (!analysis.file.torchVersion.empty()) answer["torch"] = analysis.file.torchVersion;
   answer["ops"] = toJson(opCounts(analysis));
-  if (analysis.file.recording) addRecording(answer, *analysis.file.recording);
+  if (analysis.file.recording) addRecording(answer, analysis);
   answer["derived"] = analysis.derived();
   answer["inputs"] = analysis.inputSource;
   answer["problems"] = Json::array();

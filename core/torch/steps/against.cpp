@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/formats/recording/recording.h"
+#include "core/torch/steps/against_loops.h"
 
 namespace retrograd {
 namespace {
@@ -36,10 +37,6 @@ std::optional<double> factorOf(const Claim& claim) {
 
 bool isNear(double a, double b) { return std::abs(a - b) <= sameNumber * std::max(std::abs(a), std::abs(b)); }
 
-bool isSameTensor(const TensorStatistics& a, const TensorStatistics& b) {
-  return a.elements == b.elements && a.norm == b.norm && a.mean == b.mean && a.min == b.min && a.max == b.max;
-}
-
 const ParameterUpdate* updateOf(const OptimizerStep& step, const std::string& parameter) {
   const auto found = std::ranges::find(step.parameters, parameter, &ParameterUpdate::parameter);
   return found == step.parameters.end() ? nullptr : &*found;
@@ -62,35 +59,15 @@ std::string rootText(const JudgedStep& judged) {
   return line.empty() ? std::string() : fmt::format("the loss that backward began from {} at {}", verb, line);
 }
 
-void compareMembers(const StepRecording& mine, const StepRecording& good, std::vector<Claim>& claims) {
-  const auto membersOf = [](const StepRecording& recording) {
-    std::set<std::string> names;
-    for (const auto& optimizer : recording.optimizers)
-      for (const auto& one : optimizer.parameters) names.insert(one.name);
-    return names;
-  };
-  const auto own = membersOf(mine), other = membersOf(good);
-  std::vector<std::string> missing;
-  std::ranges::set_difference(other, own, std::back_inserter(missing));
-  if (own.empty() || missing.empty()) return;
-  claims.push_back({.by = Producer::run,
-                    .kind = "against-members",
-                    .subject = missing.front(),
-                    .sentence = fmt::format("no optimizer has {}, which one has in the recording that is right",
-                                            namesText(missing))});
-}
-
-/// Gradients of the first update, where the weights are the same.
+/// Gradients of the first update, where data and weights are the same.
 void compareGradients(const JudgedStep& judged, const JudgedStep& good, std::vector<Claim>& claims) {
   if (judged.step.updates.steps.empty() || good.step.updates.steps.empty()) return;
   const auto &mine = judged.step.updates.steps.front(), &right = good.step.updates.steps.front();
-  std::vector<std::string> otherWeights, names;
+  std::vector<std::string> names;
   double least = 0, most = 0;
   for (const auto& one : mine.parameters) {
     const auto* other = updateOf(right, one.parameter);
     if (!other || !one.read || !other->read || other->read->norm == 0) continue;
-    if (one.weight && other->weight && !isSameTensor(*one.weight, *other->weight))
-      otherWeights.push_back(one.parameter);
     const auto before = [](const ParameterUpdate& update) {
       return update.gradient ? update.gradient->norm : update.read->norm;
     };
@@ -98,16 +75,6 @@ void compareGradients(const JudgedStep& judged, const JudgedStep& good, std::vec
     least = names.empty() ? ratio : std::min(least, ratio);
     most = names.empty() ? ratio : std::max(most, ratio);
     names.push_back(one.parameter);
-  }
-  if (!otherWeights.empty()) {
-    claims.push_back(
-        {.by = Producer::run,
-         .severity = Severity::note,
-         .kind = "against-weights",
-         .sentence = fmt::format("gradients are not compared with those of the recording that is right: it began "
-                                 "with other weights of {}",
-                                 namesText(otherWeights))});
-    return;
   }
   if (names.empty() || (isNear(least, 1) && isNear(most, 1))) return;
   const auto root = rootText(judged);
@@ -117,7 +84,7 @@ void compareGradients(const JudgedStep& judged, const JudgedStep& good, std::vec
       .sentence = isNear(least, most)
                       ? fmt::format("all gradients are {:.4g} times those of the recording that is right", most)
                       : fmt::format("gradients are {:.3g} to {:.3g} times those of the recording that is right, "
-                                    "which began with the same weights",
+                                    "which began with the same data and weights",
                                     least, most),
       .line = rootOf(judged) ? recordedLine(*judged.analysis->document, rootOf(judged)) : std::string(),
       .parameters = names,
@@ -147,7 +114,8 @@ void weighAgainst(Claim& claim, const std::vector<Claim>& right) {
 
 std::vector<Claim> differencesFrom(const JudgedStep& judged, std::vector<Claim>& mine, const JudgedStep& good,
                                    const std::vector<Claim>& right) {
-  std::vector<Claim> claims;
+  auto claims = otherBeginnings(*judged.analysis, *good.analysis);
+  const bool beginsAlike = claims.empty();
   for (auto& claim : mine)
     if (claim.by == Producer::books || isCut(claim)) weighAgainst(claim, right);
   for (const auto& claim : right) {
@@ -159,8 +127,8 @@ std::vector<Claim> differencesFrom(const JudgedStep& judged, std::vector<Claim>&
                                               claim.sentence, claim.line),
                       .parameters = claim.parameters});
   }
-  compareMembers(*judged.analysis->file.recording, *good.analysis->file.recording, claims);
-  compareGradients(judged, good, claims);
+  for (auto& claim : otherLoops(*judged.analysis, *good.analysis)) claims.push_back(std::move(claim));
+  if (beginsAlike) compareGradients(judged, good, claims);
   return claims;
 }
 

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <ranges>
 
+#include "core/formats/recording/recorded_links.h"
 #include "core/torch/execution/statistics.h"
 #include "core/torch/judging/compare.h"
 #include "core/torch/judging/judge.h"
 #include "core/torch/session/recorded_hash.h"
+#include "core/torch/steps/layout_replay.h"
 #include "core/torch/steps/step_books.h"
 #include "core/torch/tracing/convert.h"
 #include "core/trace/effects.h"
@@ -102,6 +104,12 @@ void BackwardWalk::run() {
       for (auto& parameter : trained_.behind(output)) claim.parameters.push_back(std::move(parameter));
     opinion_.claims.push_back(std::move(claim));
   }
+  for (auto& claim : LayoutReplay(analysis_, values_).claims(linked_)) {
+    const bool isSaid = std::ranges::any_of(opinion_.claims, [&](const Claim& one) {
+      return one.kind == claim.kind && one.subject == claim.subject && one.line == claim.line;
+    });
+    if (!isSaid) opinion_.claims.push_back(std::move(claim));
+  }
   for (const auto position : std::views::reverse(recomputed_.order())) visit(position);
   for (const auto& [parameter, parts] : leaves_) finish(parameter);
   for (const auto& [parameter, positions] : accumulated_)
@@ -113,18 +121,6 @@ void BackwardWalk::run() {
 bool BackwardWalk::isNode(std::size_t position) const {
   const auto& recorded = recording_.op(ops_[position]);
   return (recorded.hasNode || linked_.contains(ops_[position].index)) && !functionOf(ops_[position]);
-}
-
-/// A detach of autograd's own, which keeps a result: right after the op that made it.
-bool BackwardWalk::isSavedAlias(std::size_t position) const {
-  if (position == 0 || document_.symbol(ops_[position]).name != "aten.detach.default") return false;
-  const auto made = document_.outputs(ops_[position - 1]);
-  const auto read = document_.operands(ops_[position]);
-  const auto &own = document_.boundSymbol(ops_[position]), &before = document_.boundSymbol(ops_[position - 1]);
-  const auto kept = recording_.op(ops_[position]).kept;
-  const bool isKept = kept.value_or(own.source == before.source && own.module == before.module);
-  return isKept && recording_.op(ops_[position - 1]).hasNode && !read.empty() &&
-         std::ranges::find(made, read[0]) != made.end();
 }
 
 /// The tensor that an op wrote, or of which it is a detached alias, as it was before; none for another op.
@@ -196,7 +192,7 @@ void BackwardWalk::addPart(ValueId read, Part part) {
 void BackwardWalk::pass(std::size_t position, const Parts& parts) {
   const auto operands = document_.operands(ops_[position]);
   if (operands.empty()) return;
-  const bool isOwn = isSavedAlias(position);
+  const bool isOwn = isAliasOfAutograd(document_, recording_, ops_[position]);
   for (auto part : parts) {
     const bool isWrite = part.cut && !writtenOperands(document_, part.cut).empty();
     if (!isOwn && !isWrite) part.cut = ops_[position];

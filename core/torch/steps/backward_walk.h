@@ -102,7 +102,6 @@ class BackwardWalk {
   bool isTainted(ValueId value, std::size_t position) const;
   bool isNode(std::size_t position) const;
   bool betweenRanks(std::size_t position) const;
-  bool isSavedAlias(std::size_t position) const;
 
   const Analysis& analysis_;
   const Document& document_;

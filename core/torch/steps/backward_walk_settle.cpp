@@ -126,8 +126,7 @@ void BackwardWalk::blame(const Parts& parts, const Candidate& candidate, ValueId
         if (const auto writes = values_.writesWithin(document_.value(operand).storage,
                                                      static_cast<std::size_t>(source.index), span_.last);
             !writes.empty())
-          because = fmt::format("what it read or made was written later, by {} at {}",
-                                document_.symbol(ops_[writes[0]]).name, recordedLine(document_, ops_[writes[0]]));
+          because = "what it read or made was written later, by " + writerText(document_, recording_, ops_[writes[0]]);
   addCut(GradientCut::Kind::builtin, source, actual, expected, value, because);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/id_vector.h"
+#include "core/formats/recording/recorded_links.h"
 #include "core/judge/report.h"
 #include "core/torch/session/recorded_hash.h"
 #include "core/torch/steps/step_books.h"
@@ -62,6 +63,11 @@ class Writes {
     }
   }
 
+  /// The claim's line follows: it is said here only of a write that was noticed later.
+  std::string writerOf(BoundSymbolId op) const {
+    return recording_.op(op).since ? writerText(document_, recording_, op) : document_.symbol(op).name;
+  }
+
   void wrote(BoundSymbolId op, const std::string& parameter) {
     const auto used = used_.find(parameter);
     const auto updated = updated_.find(parameter);
@@ -71,7 +77,7 @@ class Writes {
         {.by = Producer::books,
          .severity = Severity::suspicion,
          .kind = "weight-written",
-         .sentence = fmt::format("weights are written outside of the optimizer, by {}, {}", document_.symbol(op).name,
+         .sentence = fmt::format("weights are written outside of the optimizer, by {}, {}", writerOf(op),
                                  isBetween ? "between their forward and their update" : "after their update"),
          .remedy = isBetween ? "write them after the update, so that the gradient is that of the weight it changes"
                              : "nothing if the loop means to write the model itself",
@@ -142,7 +148,7 @@ class Dropped {
   void findLeading() {
     for (std::size_t i = 0; i < ops_.size(); ++i) {
       const auto op = ops_[i];
-      const bool isAlias = isAliasOfAutograd(analysis_, i);
+      const bool isAlias = isAliasOfAutograd(document_, recording_, op);
       const bool hasNode = recording_.op(op).hasNode || isAlias;
       bool leads = false;
       for (const auto operand : document_.operands(op)) {

@@ -339,6 +339,7 @@ void RecomputedOps::findReads() {
 
 Claim RecomputedOps::claimOf(const Other& other) const {
   const auto placed = [&](BoundSymbolId op) {
+    if (recording_.op(op).since) return writerText(document_, recording_, op);
     const auto line = recordedLine(document_, op);
     return std::string(document_.symbol(op).name) + (line.empty() ? "" : " (" + line + ")");
   };

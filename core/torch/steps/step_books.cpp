@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/judge/report.h"
+#include "core/questions/why_recorded.h"
 #include "core/trace/effects.h"
 
 namespace retrograd {
@@ -23,16 +24,6 @@ void ClaimGroups::add(Claim claim, const std::string& parameter) {
   }
 }
 
-bool isAliasOfAutograd(const Analysis& analysis, std::size_t position) {
-  const auto& document = *analysis.document;
-  const auto& ops = analysis.joint.ops;
-  if (position == 0 || document.symbol(ops[position]).name != "aten.detach.default") return false;
-  const auto &own = document.boundSymbol(ops[position]), &before = document.boundSymbol(ops[position - 1]);
-  const auto made = document.outputs(ops[position - 1]);
-  return analysis.file.recording->op(ops[position - 1]).hasNode && own.source == before.source &&
-         own.module == before.module && std::ranges::find(made, document.operands(ops[position])[0]) != made.end();
-}
-
 bool handsGradientOn(const Document& document, const StepRecording& recording, BoundSymbolId op) {
   if (document.symbol(op).name.find("c10d") != std::string::npos) return true;
   const auto written = writtenOperands(document, op);
@@ -44,7 +35,10 @@ bool handsGradientOn(const Document& document, const StepRecording& recording, B
 }
 
 StepMembers::StepMembers(const Analysis& analysis)
-    : document_(*analysis.document), recording_(*analysis.file.recording), ops_(analysis.joint.ops) {
+    : analysis_(analysis),
+      document_(*analysis.document),
+      recording_(*analysis.file.recording),
+      ops_(analysis.joint.ops) {
   for (const auto& name : recording_.names) {
     names_.emplace(name.storage, &name);
     if (name.role == "gradient") gradients_.emplace(name.storage, name.name);
@@ -142,13 +136,7 @@ void StepMembers::claimWithoutGradient(std::vector<Claim>& claims) const {
     });
     if (!isForeign) (read_.contains(name) ? dead : unused).push_back(name);
   }
-  if (!dead.empty())
-    claims.push_back({.by = Producer::books,
-                      .kind = "no-gradient",
-                      .subject = dead.front(),
-                      .sentence = fmt::format("{} of {} parameters given to the optimizer got no gradient: {}",
-                                              dead.size(), recording_.optimized.size(), namesText(dead)),
-                      .remedy = "let the loss depend on them, or give the optimizer only what is to learn"});
+  if (!dead.empty()) claims.push_back(withoutGradient(dead));
   if (unused.empty()) return;
   const bool isAll = unused.size() == recording_.optimized.size();
   claims.push_back({.by = Producer::books,
@@ -158,6 +146,34 @@ void StepMembers::claimWithoutGradient(std::vector<Claim>& claims) const {
                     .sentence = fmt::format("{} of {} parameters given to the optimizer are used by no op of the "
                                             "forward, and got no gradient: {}",
                                             unused.size(), recording_.optimized.size(), namesText(unused))});
+}
+
+/// Names the places that cut them off.
+Claim StepMembers::withoutGradient(const std::vector<std::string>& dead) const {
+  constexpr std::size_t most = 3;  // causes that are told apart
+  Claim claim{.by = Producer::books,
+              .kind = "no-gradient",
+              .subject = dead.front(),
+              .sentence = fmt::format("{} of {} parameters given to the optimizer got no gradient: {}", dead.size(),
+                                      recording_.optimized.size(), namesText(dead)),
+              .remedy = "let the loss depend on them, or give the optimizer only what is to learn"};
+  const auto causes = causesOfNoGradient(analysis_, dead);
+  for (std::size_t i = 0; i < std::min(most, causes.size()); ++i) {
+    const auto& cause = causes[i];
+    if (!cause.stop) continue;
+    if (!claim.op && cause.stop->op) {
+      claim.op = cause.stop->op;
+      claim.command = "source";
+    }
+    if (causes.size() == 1) {
+      claim.sentence += "; " + cause.reason;
+      claim.line = cause.line;
+      break;
+    }
+    claim.sentence += fmt::format("; of {}: {}{}{}", namesText(cause.parameters), cause.reason,
+                                  cause.line.empty() ? "" : ", ", cause.line);
+  }
+  return claim;
 }
 
 void StepMembers::claimUntrained(std::vector<Claim>& claims) const {

@@ -24,9 +24,6 @@ class ClaimGroups {
   std::vector<Claim> claims_;
 };
 
-/// A detach of autograd's own, which keeps a result: right after the op that made it. What reads the result reads it.
-bool isAliasOfAutograd(const Analysis& analysis, std::size_t position);
-
 /// Whether an op of an accumulation copies the gradient to where ranks exchange it, as DistributedDataParallel does.
 bool handsGradientOn(const Document& document, const StepRecording& recording, BoundSymbolId op);
 
@@ -50,7 +47,9 @@ class StepMembers {
   void claimForeign(std::vector<Claim>& claims) const;
   void claimWithoutGradient(std::vector<Claim>& claims) const;
   void claimUntrained(std::vector<Claim>& claims) const;
+  Claim withoutGradient(const std::vector<std::string>& dead) const;
 
+  const Analysis& analysis_;
   const Document& document_;
   const StepRecording& recording_;
   const std::vector<BoundSymbolId>& ops_;

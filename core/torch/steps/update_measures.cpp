@@ -130,7 +130,8 @@ void UpdateMeasures::planUnscaling(std::size_t position, BoundSymbolId op, Updat
   for (const auto gradient : gradients)
     if (const auto* name = nameOf(gradient); name && name->role == "gradient") {
       update.seen.insert(name->storage);
-      after_[position].push_back({Look::What::gradient, rowOf(update, name->name), gradient, {}});
+      const auto what = update.clipped.contains(name->storage) ? Look::What::unscaled : Look::What::gradient;
+      after_[position].push_back({what, rowOf(update, name->name), gradient, {}});
     }
 }
 
@@ -274,6 +275,12 @@ void UpdateMeasures::take(const Look& look, const Lookup& tensorOf) {
   auto& update = of(row);
   switch (look.what) {
     case Look::What::gradient: update.gradient = computeStatistics(tensor); break;
+    case Look::What::unscaled:
+      if (update.gradient && step.scale > 0)
+        for (auto* number : {&update.gradient->min, &update.gradient->max, &update.gradient->mean,
+                             &update.gradient->standardDeviation, &update.gradient->norm, &update.gradient->norm1})
+          *number /= step.scale;
+      break;
     case Look::What::read:
       update.read = computeStatistics(tensor);
       row.gradient = wholeOf(tensor).clone();

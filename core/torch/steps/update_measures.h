@@ -46,6 +46,7 @@ class UpdateMeasures final : public RunFollower {
   struct Look {
     enum class What : std::uint8_t {
       gradient,
+      unscaled,  ///< it was clipped while it was scaled: the gradient before that counts, divided by the scale
       read,
       weightBefore,
       weightAfter,

@@ -62,6 +62,49 @@ TEST(GradientCheck, WhatIsNotARangeIsRefused) {
   EXPECT_THROW(checkGradients(*a, {a->joint.ops.back()}), Error);
 }
 
+/// A model whose last op reads zeros: x less a detached x.
+struct AtZero {
+  ModelBuilder m;
+  ValueId zero;
+  AtZero() {
+    const auto x = m.input("x", {4});
+    zero = m.op("aten.sub.Tensor", {x, m.op("aten.detach.default", {x})});
+  }
+  GradientCheck checkLast(ValueId output) {
+    m.output(output);
+    const auto a = m.analyse();
+    return checkGradients(*a, {a->computation().trace.ops.back()});
+  }
+};
+
+TEST(GradientCheck, AKinkIsNeitherRightNorWrong) {
+  AtZero model;
+  const auto check = model.checkLast(model.m.op("aten.relu.default", {model.zero}));
+  EXPECT_TRUE(check.passed);
+  ASSERT_EQ(check.rows.size(), 1u);
+  EXPECT_EQ(check.rows[0].verdict, GradientCheckRow::Verdict::atKink);
+  EXPECT_NE(check.rows[0].note.find("at a kink: between"), std::string::npos) << check.rows[0].note;
+}
+
+TEST(GradientCheck, NaNIsNeverRight) {
+  AtZero model;
+  const auto check = model.checkLast(model.m.op("aten.div.Tensor", {model.zero, model.zero}));
+  EXPECT_FALSE(check.passed);
+  EXPECT_EQ(check.rows.at(0).verdict, GradientCheckRow::Verdict::wrong);
+  EXPECT_NE(check.rows.at(0).note.find("4 NaN"), std::string::npos) << check.rows.at(0).note;
+}
+
+TEST(GradientCheck, ADetachIsHeldConstantAndNamed) {
+  ModelBuilder m;
+  const auto x = m.input("x", {4});
+  m.output(m.op("aten.mul.Tensor", {x, m.op("aten.detach.default", {m.op("aten.sin.default", {x})})}));
+  const auto a = m.analyse();
+  const auto check = checkGradients(*a, a->computation().trace.ops);
+  ASSERT_EQ(check.rows.size(), 1u);
+  EXPECT_EQ(check.rows[0].verdict, GradientCheckRow::Verdict::right) << check.rows[0].finiteDifferences;
+  EXPECT_NE(check.rows[0].note.find("detach"), std::string::npos) << check.rows[0].note;
+}
+
 TEST(GradientTerms, AreThoseThatAreSummedWithTheirNorms) {
   ModelBuilder m;
   const auto x = m.input("x", {3}), w = m.parameter("w", {3});
