@@ -7,11 +7,11 @@ std::string_view pageStyle() {
 :root { color-scheme: light dark; --page: #f5f6f8; --panel: #ffffff; --text: #1c2128; --faint: #5d6773; --line: #dde2e8; --link: #0b5cad; --soft: #eef1f5;
   --pass: #1a7f4b; --pass-soft: #e3f4ea; --fail: #b3261e; --fail-soft: #fdeceb; --open: #8a5a00; --open-soft: #fdf3dc; --none: #44505c; --none-soft: #e9edf1;
   --forward: #4a8fd8; --forward-2: #7fb2e8; --backward: #d98f2b; --backward-2: #ecb567; --clip: #8e6cc9; --optimizer: #3f9f7f; --modules: #b9c3ce; --modules-2: #d5dce3;
-  --chosen: #dbe9fb; --origin: #fdeecb; --hit: #fff6c2; --focus: #1f6feb; --u0: #4a8fd8; --u1: #3f9f7f; --u2: #d98f2b; --u3: #a9c9ec; --u4: #f0cf9a; }
+  --chosen: #dbe9fb; --origin: #fdeecb; --hit: #fff6c2; --focus: #1f6feb; --u0: #0072b2; --u1: #56b4e9; --u2: #009e73; --u3: #b9c0c9; --u4: #e69f00; }
 @media (prefers-color-scheme: dark) { :root { --page: #15181c; --panel: #1d2126; --text: #e1e6ec; --faint: #9aa5b1; --line: #323942; --link: #7ab4ff; --soft: #262b32;
   --pass: #5fd08f; --pass-soft: #17301f; --fail: #ff8a80; --fail-soft: #3b1d1b; --open: #f0c463; --open-soft: #362b12; --none: #b3bec9; --none-soft: #262c33;
   --forward: #5a9cf0; --forward-2: #3d72b5; --backward: #e0a04a; --backward-2: #a8742d; --clip: #a98be0; --optimizer: #55b893; --modules: #56616d; --modules-2: #414a54;
-  --chosen: #213a5c; --origin: #463815; --hit: #4a431a; --focus: #7ab4ff; --u0: #5a9cf0; --u1: #55b893; --u2: #e0a04a; --u3: #35577f; --u4: #6f522a; } }
+  --chosen: #213a5c; --origin: #463815; --hit: #4a431a; --focus: #7ab4ff; --u0: #2f86d0; --u1: #8fd0f8; --u2: #2bb88a; --u3: #6b737d; --u4: #e0a030; } }
 * { box-sizing: border-box; }
 html { scroll-padding-top: 12px; }
 body { margin: 0; background: var(--page); color: var(--text); font: 15px/1.55 system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; }

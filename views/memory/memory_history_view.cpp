@@ -23,8 +23,30 @@ MemoryHistoryView::MemoryHistoryView(Theme* theme, QWidget* parent) : ZoomedPlot
   connect(theme_, &Theme::changed, this, qOverload<>(&QWidget::update));
 }
 
+/// What Memory calls the same has the same colour there.
+QColor MemoryHistoryView::colorOf(const Theme& theme, MemoryCategory category) {
+  constexpr int rust = 4, purple = 6, olive = 7;  // of stages: told apart from those of the timeline
+  const auto& ofUse = theme.colors().memory;
+  switch (category) {
+    case MemoryCategory::activation: return ofUse[MemoryUse::saved];
+    case MemoryCategory::kept: return ofUse[MemoryUse::result];
+    case MemoryCategory::gradient: return ofUse[MemoryUse::gradient];
+    case MemoryCategory::temporary: return ofUse[MemoryUse::forward];
+    case MemoryCategory::recompute: return ofUse[MemoryUse::backward];
+    case MemoryCategory::parameter: return stageColor(purple, theme.dark());
+    case MemoryCategory::optimizer: return stageColor(rust, theme.dark());
+    case MemoryCategory::workspace: return stageColor(olive, theme.dark());
+    case MemoryCategory::unknown: break;
+  }
+  return theme.colors().gutterText;
+}
+
 QColor MemoryHistoryView::colorOf(const Theme& theme, const MemoryStack& stack, std::size_t band) {
-  if (stack.bands()[band].name.empty()) return theme.colors().gutterText;
+  const auto& name = stack.bands()[band].name;
+  if (name.empty()) return theme.colors().gutterText;
+  for (std::size_t i = 0; i < memoryCategoryCount; ++i)
+    if (const auto category = static_cast<MemoryCategory>(i); name == retrograd::name(category))
+      return colorOf(theme, category);
   return stageColor(static_cast<int>(band), theme.dark());
 }
 

@@ -18,7 +18,9 @@ class MemoryHistoryView : public ZoomedPlot {
   /// The picture is of the range in sight.
   bool busy() const { return columns_.busy(); }
   /// Of a band of the stack; the last one of all others is grey.
+  /// Of a category of memory the same in every chart and file; of other bands one after the other.
   static QColor colorOf(const Theme& theme, const MemoryStack& stack, std::size_t band);
+  static QColor colorOf(const Theme& theme, MemoryCategory category);
 
   QSize sizeHint() const override { return {500, 200}; }
 

@@ -5,10 +5,13 @@
 #include <QTest>
 #include <QToolBar>
 #include <QToolButton>
+#include <set>
 
+#include "core/page/html.h"
 #include "tests/views/pictures.h"
 #include "tests/views/test_program.h"
 #include "tests/views/window_fixture.h"
+#include "views/memory/memory_history_view.h"
 #include "views/numbers/gradient_flow_chart.h"
 #include "views/theme/theme_colors.h"
 #include "views/theme/tokens.h"
@@ -28,7 +31,29 @@ class ColorsTest : public QObject {
   void ratiosHaveAColourOfTheirOwn();
   void barsThatShareAPlaceShowTheGreatest();
   void aMenuHasItsArrowAfterItsName();
+  void W47_aCategoryOfMemoryHasOneColour();
 };
+
+// W47: in the timeline, in snapshots and in pages.
+void ColorsTest::W47_aCategoryOfMemoryHasOneColour() {
+  const auto style = QString::fromStdString(std::string(pageStyle()));
+  for (const bool dark : {false, true}) {
+    Theme theme(*qApp);
+    theme.choose(dark ? Theme::Choice::dark : Theme::Choice::light);
+    const auto& uses = theme.colors().memory;
+    QStringList css;
+    for (std::size_t i = 0; i < memoryUseCount; ++i)
+      css << QStringLiteral("--u%1: %2;").arg(i).arg(uses.entries[i].name());
+    QVERIFY2(style.contains(css.join(QLatin1Char(' '))), qPrintable(css.join(QLatin1Char(' '))));
+    const auto of = [&](MemoryCategory category) { return MemoryHistoryView::colorOf(theme, category); };
+    QCOMPARE(of(MemoryCategory::activation), uses[MemoryUse::saved]);
+    QCOMPARE(of(MemoryCategory::gradient), uses[MemoryUse::gradient]);
+    QCOMPARE(of(MemoryCategory::temporary), uses[MemoryUse::forward]);
+    std::set<QRgb> all;
+    for (std::size_t i = 0; i < memoryCategoryCount; ++i) all.insert(of(static_cast<MemoryCategory>(i)).rgb());
+    QCOMPARE(all.size(), memoryCategoryCount);
+  }
+}
 
 // Execution is an arrow and selection a bar; the selection of a view without focus is grey.
 void ColorsTest::selectionIsABarAndGreyWithoutFocus() {
