@@ -2,6 +2,7 @@
 // origins and saved bytes.
 #include <QPainter>
 #include <cmath>
+#include <utility>
 
 #include "views/canvases/listing_view.h"
 #include "views/content/token_color.h"
@@ -10,13 +11,10 @@ namespace retrograd::views {
 namespace {
 
 constexpr qreal keptOpacity = 0.55;  ///< of lines that show though they do not pass the filter
-// Characters. Code comes first: columns give way until four of five lines show whole calls, the ends of shapes first,
-// then origins, then saved bytes, then shapes. Where that is not enough either, the code keeps at least `leastCode`
-// next to shapes, and `easyCode` next to more.
-constexpr int leastCode = 28, easyCode = 40;
-constexpr int leastColumn = 8, briefShape = 10, oneShape = 16, widestColumn = 26, widestOrigin = 18, widestSaved = 10,
-              between = 2;
-constexpr int mostLines = 6;  ///< of a call; a longer one is cut in its middle
+// Characters. Words give way to the code before a line of it goes on in the next; numbers, the last first, where not
+// even `leastCode` would be left.
+constexpr int leastCode = 18, between = 2;
+constexpr int mostLines = 10;  ///< of a call; a longer one is cut in its middle
 
 }  // namespace
 
@@ -33,8 +31,7 @@ int ListingView::numbersWidth() const {
 
 QString ListingView::wordAt(int visible, TextColumn column) const {
   if (visible < 0 || visible >= rows_.count()) return {};
-  const auto& line = lineText(visible);
-  return column == TextColumn::shape ? line.shape : column == TextColumn::origin ? line.origin : line.saved;
+  return lineText(visible).words[column];
 }
 
 void ListingView::setColumnChoices(const ColumnChoices& choices) {
@@ -43,10 +40,12 @@ void ListingView::setColumnChoices(const ColumnChoices& choices) {
 }
 
 void ListingView::measure(const LineText& line, int depth) const {
-  widest_.shapes = std::max(widest_.shapes, static_cast<int>(line.shape.size()));
-  widest_.firstShape = std::max(widest_.firstShape, leastShape(line));
-  widest_.origin = std::max(widest_.origin, static_cast<int>(line.origin.size()));
-  widest_.saved = std::max(widest_.saved, static_cast<int>(line.saved.size()));
+  for (const auto& [column, id, title, tip, least, most, isNumber, text] : listingColumns()) {
+    auto& whole = widest_.whole[column];
+    whole = std::max(whole, static_cast<int>(line.words[column].size()));
+    if (const int word = leastWord(line, column); word <= most || !isNumber)
+      widest_.least[column] = std::max(widest_.least[column], word);
+  }
   if (line.codeLength < 0) return;
   const int code = 2 * depth + line.codeLength;
   widest_.code = std::max(widest_.code, code);
@@ -61,38 +60,29 @@ void ListingView::measure(const LineText& line, int depth) const {
   }
 }
 
-std::array<int, textColumnCount> ListingView::columnWidths(int room) const {
-  enum { shape, origin, saved };
-  const auto column = [](int wanted, int least, int most) {
-    return wanted > 0 ? std::clamp(wanted, least, std::max(least, most)) + between : 0;
-  };
-  std::array<int, textColumnCount> full{column(widest_.firstShape, leastColumn, widestColumn),
-                                        column(widest_.origin, leastColumn, widestOrigin),
-                                        column(widest_.saved, 5, widestSaved)};
-  std::array<bool, textColumnCount> isFixed{};
-  for (std::size_t i = 0; i < textColumnCount; ++i) {
-    const auto& choice = choices_.entries[i];
-    isFixed[i] = !choice.isShown || choice.characters > 0;
-    if (isFixed[i]) full[i] = choice.isShown ? choice.characters + between : 0;
+ListingView::ColumnWidths ListingView::columnWidths(int room) const {
+  ColumnWidths widths{};
+  int left = room - between;
+  for (const auto& [column, id, title, tip, least, most, isNumber, text] : listingColumns()) {
+    const auto& choice = choices_[column];
+    if (!choice.isShown || widest_.whole[column] == 0) continue;
+    const int usual = std::clamp(widest_.least[column], least, most);
+    const int wanted = choice.characters == 0 ? usual
+                       : isNumber             ? std::max(choice.characters, usual)
+                                              : choice.characters;
+    widths[column] = wanted + between;
+    left -= widths[column];
   }
-  const auto with = [&](int shapes, int origins, int bytes) {
-    return std::array<int, textColumnCount>{isFixed[shape] ? full[shape] : std::min(shapes, full[shape]),
-                                            isFixed[origin] ? full[origin] : std::min(origins, full[origin]),
-                                            isFixed[saved] ? full[saved] : std::min(bytes, full[saved])};
+  const auto give = [&](bool numbers, int code) {
+    for (auto column = textColumnCount; column-- > 0;) {
+      const auto& of = listingColumns().entries[column];
+      auto& width = widths.entries[column];
+      if (left >= code || of.isNumber != numbers || choices_.entries[column].characters > 0) continue;
+      left += std::exchange(width, 0);
+    }
   };
-  const auto left = [&](const std::array<int, textColumnCount>& widths) {
-    return room - between - widths[shape] - widths[origin] - widths[saved];
-  };
-  constexpr int brief = briefShape + between, all = widestColumn + between;
-  for (const auto& widths :
-       {with(all, all, all), with(all, 0, all), with(brief, 0, all), with(brief, 0, 0), with(0, 0, all), with(0, 0, 0)})
-    if (left(widths) >= widest_.usualCode) return widths;
-  // Code is cut whatever goes: what is next to it may not take much.
-  constexpr int shapes = oneShape + between;
-  for (const auto& widths : {with(shapes, all, all), with(shapes, 0, all)})
-    if (left(widths) >= easyCode) return widths;
-  auto widths = with(shapes, 0, 0);
-  if (!isFixed[shape] && left(widths) + between < leastCode) widths[shape] = 0;
+  give(false, widest_.usualCode);
+  give(true, std::min(leastCode, widest_.usualCode));
   return widths;
 }
 
@@ -100,23 +90,26 @@ ListingView::Columns ListingView::columns() const {
   const int width = viewport()->width() - columnRect().width();  // left of the number column
   Columns columns;
   columns.code = gutterWidth() + rowHeight_;
-  columns.codeEnd = columns.shape = columns.origin = columns.saved = columns.end = width;
+  columns.end = width;
   const int room = static_cast<int>((width - columns.code) / charWidth_);
-  auto [shape, origin, saved] = columnWidths(room);
-  if (shape + origin + saved == 0) return columns;
-  int spare = std::max(0, room - between - shape - origin - saved - widest_.code);
-  const auto widen = [&spare](int& column, int wanted, const ColumnChoice& choice) {
-    if (column == 0 || choice.characters > 0) return;
-    const int more = std::clamp(wanted + between - column, 0, spare);
+  auto widths = columnWidths(room);
+  int spare = room - between - widest_.code;
+  for (const int each : widths) spare -= each;
+  for (const auto& of : listingColumns()) {
+    auto& column = widths[of.column];
+    if (column == 0 && choices_[of.column].isShown && widest_.whole[of.column] > 0)
+      columns.without.push_back(of.column);
+    if (column == 0 || choices_[of.column].characters > 0) continue;
+    const int more = std::clamp(widest_.whole[of.column] + between - column, 0, std::max(0, spare));
     column += more;
     spare -= more;
-  };
-  widen(shape, widest_.shapes, choices_[TextColumn::shape]);
-  widen(origin, widest_.origin, choices_[TextColumn::origin]);
-  columns.saved = width - columnAt(saved);
-  columns.origin = columns.saved - columnAt(origin);
-  columns.shape = columns.origin - columnAt(shape);
-  columns.codeEnd = columns.shape - columnAt(between);
+  }
+  int right = width;
+  for (auto at = textColumnCount; at-- > 0;) {
+    columns.right.entries[at] = right;
+    columns.left.entries[at] = right -= columnAt(widths.entries[at]);
+  }
+  columns.codeEnd = right == width ? width : right - columnAt(between);
   return columns;
 }
 
@@ -185,20 +178,13 @@ void ListingView::paintColumns(QPainter& painter, int visible, const QRect& rect
   const auto controls = controlColorsOf(context_.theme->dark(), context_.theme->highContrast());
   const auto& line = lineText(visible);
   const auto places = columns();
-  const auto charactersIn = [this](int left, int right) { return static_cast<int>((right - left) / charWidth_) - 1; };
-  const auto draw = [&](const QString& text, int left) {
-    painter.drawText(QPointF(left, rect.top() + ascent_ + 1), text);
-  };
   painter.setPen(controls.columnText);
-  const auto within = [](const QString& text, int characters) {
-    return text.size() <= characters ? text : text.left(characters - 1) + QChar(0x2026);
-  };
-  if (const int characters = charactersIn(places.shape, places.origin); characters > 1)
-    draw(shapeWithin(line, characters), places.shape);
-  if (const int characters = charactersIn(places.origin, places.saved); characters > 1)
-    draw(within(line.origin, characters), places.origin);
-  if (const int characters = charactersIn(places.saved, places.end); characters > 1)
-    draw(within(line.saved, characters), places.saved);
+  for (const auto& of : listingColumns()) {
+    const int left = places.left[of.column],
+              characters = static_cast<int>((places.right[of.column] - left) / charWidth_);
+    if (characters > 2)
+      painter.drawText(QPointF(left, rect.top() + ascent_ + 1), wordWithin(line, of.column, characters - 1));
+  }
   if (const auto op = opAt(visible); op && numbersWidth() > 0) {
     painter.setOpacity(1);
     painter.setClipping(false);

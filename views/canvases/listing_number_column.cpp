@@ -3,12 +3,35 @@
 #include <cmath>
 
 #include "views/canvases/listing_view.h"
+#include "views/text/format.h"
 #include "views/widgets/marked_scroll_bar.h"
 
 namespace retrograd::views {
 namespace {
 
-constexpr int columnCharacters = 11;
+constexpr int columnCharacters = 11, briefCharacters = 9;
+constexpr int codeNextToNumbers = 18, gapOfColumns = 2;  ///< next to numbers
+
+/// Numbers that are no amounts: a few digits will do next to a line.
+bool isBriefFigure(OpFigure kind) { return !figureColumns()[kind].ofRun && kind != OpFigure::bad; }
+int charactersForFigure(OpFigure kind) { return isBriefFigure(kind) ? briefCharacters : columnCharacters; }
+QString textForFigure(OpFigure kind, std::optional<double> number) {
+  return number && isBriefFigure(kind) ? briefNumber(*number) : numberText(kind, number);
+}
+
+/// A norm of NaN says less than how many there are: "! 3 NaN", as far as there is room.
+QString badText(const Document& document, const RunNumbers& numbers, BoundSymbolId op) {
+  const auto outputs = document.outputs(op);
+  const bool hasNaN = std::ranges::any_of(outputs, [&](ValueId value) {
+    const auto* s = value ? numbers.statistics(value) : nullptr;
+    return s && s->nan > 0;
+  });
+  const auto word = hasNaN ? QStringLiteral("NaN") : QStringLiteral("Inf");
+  const auto count = numberText(OpFigure::bad, numbers.number(OpFigure::bad, op));
+  const auto text = QStringLiteral("%1 %2").arg(count, word);
+  return text.size() < briefCharacters ? text : QStringLiteral("! ") + word;
+}
+
 /// The trace's own first op with a NaN or Inf; where it has none, that of the run, from which an op of the computation
 /// has its origin.
 BoundSymbolId firstBadOf(const TraceIndex& trace, const RunNumbers& numbers) {
@@ -23,19 +46,33 @@ constexpr double softShare = 0.26,
 
 }  // namespace
 
-void ListingView::setColumn(OpFigure kind) {
+void ListingView::setColumn(OpFigure kind, bool isChosen) {
+  isColumnChosen_ = isChosen;
   if (kind == OpFigure::gradientNorm && kind_ == TraceKind::backward)
     kind = OpFigure::none;  // gradients have none of their own
-  if (kind == column_) return;
   column_ = kind;
   sums_ = {};
   updateScrollBars();
   viewport()->update();
 }
 
+bool ListingView::hasNumbers() const {
+  return column_ != OpFigure::none && context_.controller->ahead().numbers().known() > 0;
+}
+
+bool ListingView::lacksRoomForNumbers() const {
+  if (!hasNumbers()) return false;
+  int left =
+      static_cast<int>((viewport()->width() - gutterWidth() - rowHeight_) / charWidth_) - charactersForFigure(column_);
+  for (const auto& of : listingColumns())
+    if (of.isNumber && !isColumnChosen_ && choices_[of.column].isShown && widest_.whole[of.column] > 0)
+      left -= std::clamp(widest_.least[of.column], of.least, of.most) + gapOfColumns;
+  return left - gapOfColumns < codeNextToNumbers;
+}
+
 QRect ListingView::columnRect() const {
-  if (column_ == OpFigure::none) return {};
-  const int width = columnAt(columnCharacters);
+  if (!hasNumbers() || lacksRoomForNumbers()) return {};
+  const int width = columnAt(charactersForFigure(column_));
   return {viewport()->width() - width, 0, width, viewport()->height()};
 }
 
@@ -43,12 +80,14 @@ QString ListingView::numberAt(int visible) const {
   if (column_ == OpFigure::none) return {};
   if (const auto op = opAt(visible)) {
     const auto& numbers = context_.controller->ahead().numbers();
-    return op == numbers.failed() ? tr("! failed") : numberText(column_, numbers.number(column_, op));
+    if (op == numbers.failed()) return tr("! failed");
+    if (column_ == OpFigure::norm && numbers.isBad(op)) return badText(index().document(), numbers, op);
+    return textForFigure(column_, numbers.number(column_, op));
   }
   const auto row = rows_.rowAt(visible);
   if (!rows_.folded(row)) return {};
   const auto sum = below(row);
-  return sum.known ? numberText(column_, sum.number) : QString();
+  return sum.known ? textForFigure(column_, sum.number) : QString();
 }
 
 bool ListingView::isOfLastRun(int visible) const {
@@ -67,7 +106,7 @@ ListingView::Below ListingView::below(std::int32_t row) const {
   const auto& lines = outline();
   if (sums_.bad.empty()) {
     const auto& numbers = context_.controller->ahead().numbers();
-    const bool adds = column_ == OpFigure::time || column_ == OpFigure::bytes || column_ == OpFigure::bad;
+    const bool adds = figureColumns()[column_].adds;
     const auto count = static_cast<std::size_t>(lines.rows());
     sums_.number.assign(count + 1, 0);
     sums_.known.assign(count + 1, 0);
@@ -116,7 +155,7 @@ void ListingView::paintColumn(QPainter& painter, int first, int last) const {
       painter.drawText(cell, Qt::AlignRight | Qt::AlignVCenter, numberAt(visible));
     }
     if (!number) continue;
-    const bool isBad = column_ == OpFigure::bad || !std::isfinite(*number);
+    const bool isBad = column_ == OpFigure::bad || !std::isfinite(*number) || numbers.isBad(op);
     const double share = !std::isfinite(*number) ? 1 : scale > 0 ? std::clamp(*number / scale, 0.0, 1.0) : 0;
     const QRectF bar(cell.left(), cell.top() + 2, cell.width() * share, cell.height() - 4);
     const bool isPast = isOfLastRun(visible);
@@ -128,7 +167,7 @@ void ListingView::paintColumn(QPainter& painter, int first, int last) const {
       painter.fillRect(bar, barColor(colors, isBad, *number > scale));
     }
     painter.setPen(isPast ? past : colors.text);
-    painter.drawText(cell, Qt::AlignRight | Qt::AlignVCenter, numberText(column_, number));
+    painter.drawText(cell, Qt::AlignRight | Qt::AlignVCenter, numberAt(visible));
   }
 }
 

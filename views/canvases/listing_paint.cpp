@@ -112,9 +112,8 @@ void ListingView::paintEvent(QPaintEvent*) {
   paintColumn(painter, first, last);
   painter.fillRect(QRect(gutterWidth() - 1, 0, 1, viewport()->height()), colors.border);
   const auto places = columns();
-  if (std::tie(places.code, places.shape, places.origin, places.saved, places.end) ==
-      std::tie(shownColumns_.code, shownColumns_.shape, shownColumns_.origin, shownColumns_.saved, shownColumns_.end))
-    return;
+  if (places == shownColumns_ && columnRect() == shownNumbers_) return;
+  shownNumbers_ = columnRect();
   shownColumns_ = places;
   Q_EMIT columnsMoved();
   viewport()->update();  // lines above were painted before those below were measured

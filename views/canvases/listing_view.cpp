@@ -151,7 +151,7 @@ LineText ListingView::makeLine(std::int32_t row) const {
   const auto parent = outline().parent[row];
   const auto origin = index().document().boundSymbol(op).origin.op;
   if (origin && parent >= 0 && outline().isHeader(parent) && outline().header(parent).operation == origin)
-    line.origin.clear();
+    line.words[TextColumn::origin].clear();
   return line;
 }
 

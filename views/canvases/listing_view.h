@@ -16,10 +16,7 @@
 
 namespace retrograd::views {
 
-/// A column of words next to the code of a listing.
-enum class TextColumn : std::uint8_t { shape, origin, saved };
-inline constexpr std::size_t textColumnCount = 3;
-/// What a person chose for it.
+/// What a person chose for a column of words.
 struct ColumnChoice {
   bool isShown = true;
   int characters = 0;  ///< its width; 0: what the code leaves
@@ -49,18 +46,16 @@ class ListingView : public CodeView {
   /// Where the way to the origin of a selected op begins: at the op itself, but at the first op below a heading
   /// "backward of x" that selected it.
   BoundSymbolId startOfJump(BoundSymbolId op) const;
-  /// Where the code begins and ends and the columns at the right begin, in pixels; a column without room begins where
-  /// the next one does.
+  /// Where the code begins and ends and the columns at the right begin and end, in pixels; one without room ends where
+  /// it begins.
   struct Columns {
-    int code = 0, codeEnd = 0, shape = 0, origin = 0, saved = 0, end = 0;
-    int left(TextColumn column) const {
-      return column == TextColumn::shape ? shape : column == TextColumn::origin ? origin : saved;
-    }
-    int right(TextColumn column) const {
-      return column == TextColumn::shape ? origin : column == TextColumn::origin ? saved : end;
-    }
+    int code = 0, codeEnd = 0, end = 0;
+    EnumArray<TextColumn, int, textColumnCount> left{}, right{};
+    std::vector<TextColumn> without;  ///< those that are wanted, have something to say, and no room to say it
+    bool operator==(const Columns&) const = default;
   };
   Columns columns() const;
+  const LineText& lineTextAt(int visible) const { return lineText(visible); }
   /// What a column says of a visible row, before it is cut to its width.
   QString wordAt(int visible, TextColumn column) const;
   /// Which columns of words a person wants, and how wide.
@@ -85,14 +80,17 @@ class ListingView : public CodeView {
   /// The number of each op, as everything else calls it ("#12"), in the gutter.
   void setNumbers(bool on);
   /// Shows this number of each line at the right, with a bar behind it. A backward shows no gradient norms.
-  void setColumn(OpFigure kind);
+  /// One that a person chose has its room before others.
+  void setColumn(OpFigure kind, bool isChosen = true);
   OpFigure column() const { return column_; }
   /// The number of a visible row as it shows; empty where there is none.
   QString numberAt(int visible) const;
   /// That number is of the last run: up to the present position its op, or one of those folded there, has not run.
   bool isOfLastRun(int visible) const;
-  /// Where the column is in the viewport.
+  /// Where the column is in the viewport; empty before the first run, which makes its numbers, and without room for it.
   QRect columnRect() const;
+  /// The column is wanted and has numbers, but no room.
+  bool lacksRoomForNumbers() const;
   /// The colour of a bar of the column, opaque; `isBeyond`: its number is greater than what a full bar means.
   static QColor barColor(const Colors& colors, bool isBad, bool isBeyond);
   /// The value whose name is at this point of a visible row; invalid where there is none.
@@ -236,6 +234,8 @@ class ListingView : public CodeView {
   Grouping grouping_ = Grouping::operation;
   bool shortNames_ = true;
   OpFigure column_ = OpFigure::none;
+  bool isColumnChosen_ = false;
+  bool hasNumbers() const;
   /// Of the outline's rows up to each: sums of the column, how many of them are known, lines with NaN or Inf. Empty
   /// until a folded row is painted.
   struct Sums {
@@ -248,17 +248,20 @@ class ListingView : public CodeView {
   FoldRows rows_;
   int anchor_ = -1;  ///< where the selected lines begin; they end at the cursor
   /// Characters, of the lines seen so far: of their code with its indentation, of what is enough for four of five
-  /// lines, of all shapes of a line, of the first alone, of origins and of saved bytes.
+  /// lines, of what columns say in full and of what of it cannot be cut.
   struct Widths {
-    int code = 0, usualCode = 0, shapes = 0, firstShape = 0, origin = 0, saved = 0;
+    int code = 0, usualCode = 0;
+    EnumArray<TextColumn, int, textColumnCount> whole{}, least{};
     std::map<int, int> lines;  ///< how many lines have a code of this length
   };
   void measure(const LineText& line, int depth) const;
   /// The widths of the columns, in characters with the gap before each; 0: not shown.
-  std::array<int, textColumnCount> columnWidths(int room) const;
+  using ColumnWidths = EnumArray<TextColumn, int, textColumnCount>;
+  ColumnWidths columnWidths(int room) const;
   mutable Widths widest_;
   ColumnChoices choices_;
   Columns shownColumns_;                       ///< as they were painted last
+  QRect shownNumbers_;                         ///< where their column was
   bool numbers_ = false;                       ///< the gutter has the ops' numbers
   mutable QCache<int, LineText> texts_{2000};  ///< by outline row
   BoundSymbolId shownExecution_;

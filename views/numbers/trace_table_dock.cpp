@@ -27,10 +27,8 @@ class CostDelegate : public RowDelegate {
       : RowDelegate(table), model_(model), numbers_(numbers), theme_(theme) {}
 
   void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
-    const auto kind = index.column() == TraceTableModel::time    ? OpFigure::time
-                      : index.column() == TraceTableModel::bytes ? OpFigure::bytes
-                                                                 : OpFigure::none;
-    const double scale = kind == OpFigure::none ? 0 : numbers_.scale(kind);
+    const auto kind = TraceTableModel::figureOf(index.column());
+    const double scale = figureColumns()[kind].isCost ? numbers_.scale(kind) : 0;
     if (const auto number = numbers_.number(kind, opOf(index));
         number && scale > 0 && !option.state.testFlag(QStyle::State_Selected)) {
       const auto cell = option.rect.adjusted(tokens::hair, tokens::hair, -tokens::hair, -tokens::hair);
@@ -74,12 +72,12 @@ TraceTableDock::TraceTableDock(ViewContext context, QWidget* parent)
   table_->header()->setStretchLastSection(false);
   for (int column : {TraceTableModel::opName, TraceTableModel::module, TraceTableModel::type})
     table_->header()->resizeSection(column, 150);
-  for (int column : {TraceTableModel::time, TraceTableModel::bytes, TraceTableModel::norm, TraceTableModel::greatest,
-                     TraceTableModel::output})
-    table_->header()->resizeSection(column, 76);
+  table_->header()->resizeSection(TraceTableModel::output, 76);
   // The numbers come first: people sort by them, and a narrow panel shows little more.
-  for (int column = TraceTableModel::time; column < TraceTableModel::columns; ++column)
-    table_->header()->moveSection(column, column - TraceTableModel::time + TraceTableModel::module);
+  for (int column = TraceTableModel::figures; column < TraceTableModel::columns; ++column) {
+    table_->header()->resizeSection(column, figureColumns()[TraceTableModel::figureOf(column)].width);
+    table_->header()->moveSection(column, column - TraceTableModel::figures + TraceTableModel::module);
+  }
   table_->header()->resizeSection(TraceTableModel::number, 70);
   auto* content = new QWidget(this);
   auto* layout = withMargins(new QVBoxLayout(content), {}, 0);

@@ -12,19 +12,6 @@
 namespace retrograd::views {
 namespace {
 
-/// OpFigure::none for columns that are not numbers of a run.
-OpFigure kindOf(int column) {
-  switch (column) {
-    case TraceTableModel::time: return OpFigure::time;
-    case TraceTableModel::bytes: return OpFigure::bytes;
-    case TraceTableModel::norm: return OpFigure::norm;
-    case TraceTableModel::greatest: return OpFigure::greatest;
-    case TraceTableModel::bad: return OpFigure::bad;
-    case TraceTableModel::gradientNorm: return OpFigure::gradientNorm;
-    default: return OpFigure::none;
-  }
-}
-
 /// What a column says that no run changes.
 QString textOf(const Document& document, BoundSymbolId op, int column) {
   const auto& bound = document.boundSymbol(op);
@@ -87,7 +74,7 @@ void TraceTableModel::show(std::shared_ptr<const OpenDocument> document, TraceKi
 }
 
 void TraceTableModel::update() {
-  if (kindOf(column_) != OpFigure::none) arrange();
+  if (figureOf(column_) != OpFigure::none) arrange();
 }
 
 BoundSymbolId TraceTableModel::opAt(int row) const {
@@ -100,7 +87,7 @@ int TraceTableModel::rowOf(BoundSymbolId op) const {
 }
 
 bool TraceTableModel::isOfLastRun(const QModelIndex& index) const {
-  const auto kind = kindOf(index.column());
+  const auto kind = figureOf(index.column());
   if (kind == OpFigure::none || !execution_.now().available) return false;
   const auto made = numbers_.madeAt(kind, opAt(index.row()));
   return made && *made >= execution_.now().position;
@@ -117,24 +104,26 @@ QVariant TraceTableModel::data(const QModelIndex& index, int role) const {
     case Qt::DisplayRole:
     case Qt::ToolTipRole:
     case Qt::AccessibleTextRole: {
-      const auto kind = kindOf(index.column());
+      const auto kind = figureOf(index.column());
       if (kind == OpFigure::none) return textOf(*document_->analysis->document, op, index.column());
       const auto number = numberText(kind, numbers_.number(kind, op));
       return role != Qt::DisplayRole && !number.isEmpty() && isOfLastRun(index) ? tr("%1 of the last run").arg(number)
                                                                                 : number;
     }
     case Qt::TextAlignmentRole:
-      return QVariant(index.column() >= time ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
+      return QVariant(index.column() >= figures ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
     case opRole: return op.index;
     default: return {};
   }
 }
 
 QVariant TraceTableModel::headerData(int section, Qt::Orientation orientation, int role) const {
-  if (orientation != Qt::Horizontal || role != Qt::DisplayRole || section < 0 || section >= columns) return {};
-  if (const auto kind = kindOf(section); kind != OpFigure::none) return titleOf(kind);
-  static const std::array<const char*, 5> names{"#", "Op", "Module", "Output", "Type"};
-  return tr(names[section]);
+  if (orientation != Qt::Horizontal || section < 0 || section >= columns) return {};
+  const auto& figure = figureColumns()[figureOf(section)];
+  if (role == Qt::ToolTipRole && section >= figures) return tr(figure.tip);
+  if (role != Qt::DisplayRole) return {};
+  static const std::array<const char*, figures> names{"#", "Op", "Module", "Output", "Type"};
+  return tr(section < figures ? names[section] : figure.title);
 }
 
 void TraceTableModel::sort(int column, Qt::SortOrder order) {
@@ -145,7 +134,7 @@ void TraceTableModel::sort(int column, Qt::SortOrder order) {
 
 void TraceTableModel::arrange() {
   if (!document_) return;
-  const auto kind = kindOf(column_);
+  const auto kind = figureOf(column_);
   std::vector<std::optional<double>> numbers;  // taken here: the run adds others meanwhile
   if (kind != OpFigure::none)
     for (const auto op : document_->trace(kind_).lines) numbers.push_back(numbers_.number(kind, op));

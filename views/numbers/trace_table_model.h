@@ -15,7 +15,13 @@ class TraceTableModel : public QAbstractTableModel {
   Q_OBJECT
 
  public:
-  enum Column { number, opName, module, output, type, time, bytes, norm, greatest, bad, gradientNorm, columns };
+  /// From `figures` on: all of figureColumns() but "none".
+  enum Column { number, opName, module, output, type, figures, columns = figures + static_cast<int>(figureCount) - 1 };
+  /// OpFigure::none for columns that are not numbers of a run.
+  static OpFigure figureOf(int column) {
+    return column < figures ? OpFigure::none : static_cast<OpFigure>(column - figures + 1);
+  }
+  static int columnOf(OpFigure kind) { return figures + static_cast<int>(kind) - 1; }
 
   TraceTableModel(const RunNumbers& numbers, const ExecutionState& execution, QObject* parent = nullptr)
       : QAbstractTableModel(parent), numbers_(numbers), execution_(execution) {}

@@ -1,4 +1,4 @@
-// The columns next to each line of the listings: words, and one of numbers.
+// The columns next to each line of the listings: words, and one of numbers, as the tables of columns have them.
 #include <QActionGroup>
 
 #include "views/settings/settings.h"
@@ -8,41 +8,21 @@
 namespace retrograd::views {
 namespace {
 
-struct Choice {
-  OpFigure kind;
-  const char* name;
-};
-constexpr std::array<Choice, 7> choices{{{OpFigure::none, "column-none"},
-                                         {OpFigure::time, "column-time"},
-                                         {OpFigure::bytes, "column-bytes"},
-                                         {OpFigure::norm, "column-norm"},
-                                         {OpFigure::greatest, "column-max"},
-                                         {OpFigure::bad, "column-bad"},
-                                         {OpFigure::gradientNorm, "column-gradient"}}};
-
-struct WordColumn {
-  TextColumn column;
-  const char *name, *key;
-};
-constexpr std::array<WordColumn, textColumnCount> wordColumns{{{TextColumn::shape, "column-shapes", "shape"},
-                                                               {TextColumn::origin, "column-origins", "origin"},
-                                                               {TextColumn::saved, "column-saved", "saved"}}};
-
 ColumnChoices keptChoices(const QSettings& settings) {
   ColumnChoices choices;
   const auto all = kept::textColumns.of(settings);
-  for (const auto& [column, name, key] : wordColumns) {
-    const int number = all.value(QLatin1String(key), 0).toInt();
-    choices[column] = {number >= 0, std::clamp(number, 0, 200)};
+  for (const auto& of : listingColumns()) {
+    const int number = all.value(QLatin1String(of.id), 0).toInt();
+    choices[of.column] = {number >= 0, std::clamp(number, 0, 200)};
   }
   return choices;
 }
 
 void keep(QSettings& settings, const ColumnChoices& choices) {
   QVariantMap all;
-  for (const auto& [column, name, key] : wordColumns) {
-    const auto& choice = choices[column];
-    all[QLatin1String(key)] = choice.isShown ? choice.characters : -1;
+  for (const auto& of : listingColumns()) {
+    const auto& choice = choices[of.column];
+    all[QLatin1String(of.id)] = choice.isShown ? choice.characters : -1;
   }
   kept::textColumns.keep(settings, all);
 }
@@ -52,13 +32,13 @@ void addWordColumns(MainWindow& window, QMenu* menu) {
   auto* settings = window.shared().settings;
   auto& listings = window.listings();
   listings.setColumnChoices(keptChoices(*settings));
-  for (const auto& [column, name, key] : wordColumns) {
-    auto* action = window.actions().add(name, tr("Column: %1").arg(ListingHeader::titleOf(column)),
-                                        tr("Shows this column in the listings where the code leaves room"), {});
+  for (const auto& of : listingColumns()) {
+    auto* action = window.actions().add((std::string("column-") + of.id).c_str(), tr("Column: %1").arg(tr(of.title)),
+                                        tr("%1, in the listings where there is room").arg(tr(of.tip)), {});
     action->setCheckable(true);
-    action->setChecked(listings.columnChoices()[column].isShown);
+    action->setChecked(listings.columnChoices()[of.column].isShown);
     menu->addAction(action);
-    QObject::connect(action, &QAction::triggered, &window, [&window, settings, column = column](bool on) {
+    QObject::connect(action, &QAction::triggered, &window, [&window, settings, column = of.column](bool on) {
       auto choices = window.listings().columnChoices();
       choices[column] = {on, 0};
       window.listings().setColumnChoices(choices);
@@ -86,19 +66,18 @@ const WindowPart numberColumnsPart(PartOrder::numberColumns, [](MainWindow& wind
   addWordColumns(window, menu);
   menu->addSeparator();
   const auto kept = kept::listingColumn.of(*settings);
-  for (const auto& [kind, name] : choices) {
-    auto* action = window.actions().add(
-        name, tr("Column: %1").arg(titleOf(kind)),
-        kind == OpFigure::none ? tr("Hides the number next to each line of the listings")
-                               : tr("Shows this number next to each line of the listings, with a bar behind it"),
-        {});
+  for (const auto& of : figureColumns()) {
+    const auto kind = of.kind;
+    auto* action =
+        window.actions().add((std::string("column-") + of.id).c_str(), tr("Column: %1").arg(tr(of.title)),
+                             tr("%1: next to each line of the listings once it has run").arg(tr(of.tip)), {});
     action->setCheckable(true);
     action->setChecked(static_cast<int>(kind) == kept);
-    if (action->isChecked()) window.listings().setColumn(kind);
+    if (action->isChecked()) window.listings().setColumn(kind, settings->contains(kept::listingColumn.key()));
     group->addAction(action);
     menu->addAction(action);
     QObject::connect(action, &QAction::triggered, &window, [&window, settings, kind = kind] {
-      window.listings().setColumn(kind);
+      window.listings().setColumn(kind, true);
       kept::listingColumn.keep(*settings, static_cast<int>(kind));
     });
   }

@@ -56,7 +56,7 @@ inline const Setting<qlonglong> runningBytes(QStringLiteral("run/bytes"),
                                              -1);  ///< that a run may take; negative: what is free
 inline const Setting<qlonglong> openingBytes(QStringLiteral("opening/bytes"),
                                              -1);  ///< that opening may allocate; negative: as it comes
-inline const Setting<int> listingColumn(QStringLiteral("window/listing-column"), 0);  ///< OpFigure
+inline const Setting<int> listingColumn(QStringLiteral("window/listing-column"), 3);  ///< OpFigure; norms
 inline const Setting<QVariantMap> textColumns(
     QStringLiteral("window/text-columns"));  ///< by column: negative where hidden, else its width in characters
 inline const Setting<double> textSize(QStringLiteral("window/text-size"), 0);  ///< points; 0: the system's

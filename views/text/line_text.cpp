@@ -74,17 +74,9 @@ class Lexer {
   LineText line_;
 };
 
-/// What is said of an op besides its call: `parts` in words, `origin` short.
-struct Comment {
-  QStringList shapes, parts, origin;
-  QString saved;  ///< bytes
-  int tensors = 0;
-};
-
-Comment commentOf(const Document& document, BoundSymbolId op, const SavedValues* saved) {
+OpWords wordsOf(const Document& document, BoundSymbolId op, const SavedValues* saved) {
   const auto& bound = document.boundSymbol(op);
-  Comment comment;
-  std::int64_t savedBytes = 0;
+  OpWords comment;
   bool isSaved = false;
   for (auto value : document.outputs(op)) {
     if (!value || !document.isTensor(value)) continue;
@@ -93,11 +85,11 @@ Comment commentOf(const Document& document, BoundSymbolId op, const SavedValues*
     if (comment.shapes.size() < 4) comment.shapes << typeText(meta);
     if (!saved || !saved->contains(value)) continue;
     isSaved = true;
-    savedBytes += saved->costOf(value);
+    comment.savedBytes += saved->costOf(value);
   }
   // A view of a parameter, or of memory that counts elsewhere, is saved for nothing.
-  if (savedBytes > 0) comment.saved = bytesText(savedBytes);
-  if (isSaved) comment.parts << (savedBytes > 0 ? tr("saved %1").arg(comment.saved) : tr("saved"));
+  if (isSaved)
+    comment.parts << (comment.savedBytes > 0 ? tr("saved %1").arg(bytesText(comment.savedBytes)) : tr("saved"));
   if (bound.origin.role != Role::none && bound.origin.op) {
     const auto from = operationName(document, bound.origin.op);
     const auto word = isBackwardRole(bound.origin.role) ? tr("forward") : tr("of");
@@ -119,6 +111,17 @@ constexpr QChar ellipsis(0x2026);
 const QString gap = QStringLiteral("  ");  ///< between the parts of a column
 
 }  // namespace
+
+const EnumArray<TextColumn, ListingColumn, textColumnCount>& listingColumns() {
+  static const EnumArray<TextColumn, ListingColumn, textColumnCount> all{
+      {{TextColumn::shape, "shape", "Shape", "Type and shape of what the op makes", 8, 30, true,
+        [](const OpWords& words) { return words.shapes.join(gap); }},
+       {TextColumn::saved, "saved", "Saved", "What the op saves for the backward", 5, 12, true,
+        [](const OpWords& words) { return words.savedBytes > 0 ? bytesText(words.savedBytes) : QString(); }},
+       {TextColumn::origin, "origin", "Comes From", "The operation of the model that the op is of", 8, 18, false,
+        [](const OpWords& words) { return words.origin.join(gap); }}}};
+  return all;
+}
 
 QString shortOpName(const Document& document, BoundSymbolId op) {
   auto name = toQt(document.symbol(op).name);
@@ -142,12 +145,10 @@ LineText lineOf(const Document& document, BoundSymbolId op, const SavedValues* s
   Lexer lexer(document, op, shortNames);
   auto line = lexer.run(toQt(printCall(document, op)));
   if (!comments) return line;
-  const auto comment = commentOf(document, op, saved);
+  const auto comment = wordsOf(document, op, saved);
   line.codeLength = static_cast<int>(line.text.size());
-  line.shape = comment.shapes.join(gap);
+  for (const auto& column : listingColumns()) line.words[column.column] = column.text(comment);
   line.shapes = comment.tensors;
-  line.origin = comment.origin.join(gap);
-  line.saved = comment.saved;
   if (comment.shapes.isEmpty() && comment.parts.isEmpty()) return line;
   line.add(QStringLiteral("  # ") + (comment.shapes + comment.parts).join(gap), TokenKind::comment);
   return line;
@@ -315,19 +316,29 @@ namespace {
 
 /// The first shape, with how many more there are: `f32[2, 8] +2`.
 QString firstShape(const LineText& line) {
-  const auto end = line.shape.indexOf(QStringLiteral("  "));
-  return end < 0 ? line.shape : QStringLiteral("%1 +%2").arg(line.shape.left(end)).arg(line.shapes - 1);
+  const auto& all = line.words[TextColumn::shape];
+  const auto end = all.indexOf(gap);
+  return end < 0 ? all : QStringLiteral("%1 +%2").arg(all.left(end)).arg(line.shapes - 1);
 }
 
 }  // namespace
 
-QString shapeWithin(const LineText& line, int characters) {
-  if (line.shape.size() <= characters) return line.shape;
-  const auto first = firstShape(line);
-  return first.size() <= characters ? first : first.left(characters - 1) + ellipsis;
+QString wordWithin(const LineText& line, TextColumn column, int characters) {
+  const auto& all = line.words[column];
+  if (all.size() <= characters) return all;
+  const auto mark = [characters](const QString& cut) { return cut.size() <= characters ? cut : QString(); };
+  if (column == TextColumn::shape) {
+    const auto first = firstShape(line);
+    return first.size() <= characters
+               ? first
+               : mark(first.left(first.indexOf(QLatin1Char('[')) + 1) + ellipsis + QLatin1Char(']'));
+  }
+  return listingColumns()[column].isNumber ? mark(ellipsis) : all.left(characters - 1) + ellipsis;
 }
 
-int leastShape(const LineText& line) { return static_cast<int>(firstShape(line).size()); }
+int leastWord(const LineText& line, TextColumn column) {
+  return static_cast<int>((column == TextColumn::shape ? firstShape(line) : line.words[column]).size());
+}
 
 LineText lineOfHeader(const Document& document, const OutlineHeader& header, std::int32_t passing) {
   LineText line;

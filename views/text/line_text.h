@@ -1,7 +1,9 @@
 #pragma once
 #include <QString>
+#include <QStringList>
 #include <vector>
 
+#include "core/base/enum_array.h"
 #include "views/text/trace_index.h"
 
 namespace retrograd::views {
@@ -26,11 +28,38 @@ struct Token {
   ValueId value;  ///< of a value's name
 };
 
+/// A column of words next to the code of a listing, from left to right.
+enum class TextColumn : std::uint8_t {
+  shape,  ///< "f32[32, 64]"
+  saved,  ///< what the op saves: "8 KiB"
+  origin  ///< "← linear"
+};
+inline constexpr std::size_t textColumnCount = 3;
+
+/// What is said of an op besides its call.
+struct OpWords {
+  QStringList shapes;  ///< of its results, four at most
+  QStringList parts;   ///< in sentences
+  QStringList origin;  ///< short
+  std::int64_t savedBytes = 0;
+  int tensors = 0;  ///< among its results
+};
+
+/// All that listings, their titles, menus and settings know of a column: a new one is an entry of listingColumns().
+struct ListingColumn {
+  TextColumn column;
+  const char *id, *title, *tip;  ///< as settings and commands call it; as people read it
+  /// Characters. Of a number `most` is the most that a column has for all its lines: a longer one is not said there.
+  int least, most;
+  bool isNumber;  ///< it is never cut, and has its room before code is in several lines
+  QString (*text)(const OpWords& words);
+};
+const EnumArray<TextColumn, ListingColumn, textColumnCount>& listingColumns();
+
 /// What a listing shows of a line in columns.
 struct LineColumns {
-  QString shape, origin;  ///< "f32[32, 64]"; "← linear"
-  QString saved;          ///< what the op saves: "8 KiB"
-  int shapes = 0;         ///< tensors among the results, of which `shape` names the first four
+  EnumArray<TextColumn, QString, textColumnCount> words;
+  int shapes = 0;  ///< tensors among the results, of which the column of shapes names the first four
 };
 
 /// A row of a listing; tokens cover the text in order without overlap.
@@ -64,11 +93,11 @@ LineText codeWithin(const LineText& line, int characters, int lines = 1);
 /// A header in at most this many characters: without the op, whose name says it; then without the number of its ops;
 /// then cut in its middle.
 LineText headerWithin(const LineText& line, int characters);
-/// The shapes of a line in at most this many characters: all of them, else the first and how many more there are
-/// (`f32[2, 8] +2`), else as much as fits.
-QString shapeWithin(const LineText& line, int characters);
-/// The characters in which shapeWithin() names the first shape in full.
-int leastShape(const LineText& line);
+/// What a column says of a line in at most this many characters. Of shapes: all of them, else the first and how many
+/// more there are (`f32[2, 8] +2`), else `f32[…]`; a number whole or not at all; words as much as fits.
+QString wordWithin(const LineText& line, TextColumn column, int characters);
+/// The characters in which wordWithin() says what cannot be cut.
+int leastWord(const LineText& line, TextColumn column);
 
 /// The line of an op. Short: `t6 = aten.mm(t1, t5)` for `torch.ops.aten.mm.default`; long: as in the printed trace.
 /// `comments` appends shape, module and origin.

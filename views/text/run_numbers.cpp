@@ -8,6 +8,41 @@
 #include "views/text/format.h"
 
 namespace retrograd::views {
+namespace {
+
+QString timeText(double seconds) {
+  return seconds < 1e-3 ? tr("%1 \u00b5s").arg(seconds * 1e6, 0, 'f', 1)
+         : seconds < 1  ? tr("%1 ms").arg(seconds * 1e3, 0, 'f', 2)
+                        : tr("%1 s").arg(seconds, 0, 'f', 2);
+}
+
+QString countText(double number) {
+  return number > 0 ? QStringLiteral("! ") + QString::number(number, 'f', 0) : QStringLiteral("0");
+}
+
+double normOf(const TensorStatistics& of) { return of.norm; }
+
+}  // namespace
+
+const EnumArray<OpFigure, FigureColumn, figureCount>& figureColumns() {
+  const auto plain = [](double number) { return numberText(number); };
+  static const EnumArray<OpFigure, FigureColumn, figureCount> all{
+      {{OpFigure::none, "none", "None", "No number", 0, false, false, [](double) { return QString(); }},
+       {OpFigure::time, "time", "Time", "How long the op took", 76, true, true, timeText,
+        [](const OpMeasure& of) { return of.seconds; }},
+       {OpFigure::bytes, "bytes", "Bytes", "What the op allocated", 76, true, true,
+        [](double number) { return bytesText(static_cast<std::int64_t>(number)); },
+        [](const OpMeasure& of) { return static_cast<double>(of.outputBytes); }},
+       {OpFigure::norm, "norm", "L2 Norm", "Of what the op made; where that has NaN or Inf, how many", 76, false, false,
+        plain, nullptr, normOf},
+       {OpFigure::greatest, "max", "Max |x|", "The greatest absolute value of what the op made", 76, false, false,
+        plain, nullptr, [](const TensorStatistics& of) { return std::max(std::abs(of.min), std::abs(of.max)); }},
+       {OpFigure::bad, "bad", "NaN and Inf", "In what the op made, but for infinities that the model means", 100, true,
+        false, countText},
+       {OpFigure::gradientNorm, "gradient", "Gradient Norm", "L2 norm of the gradient of what the op made", 100, false,
+        false, plain, nullptr, normOf, true}}};
+  return all;
+}
 
 void RunNumbers::reset(std::shared_ptr<const Analysis> analysis, std::shared_ptr<const OpPositions> positions,
                        IntendedInfinities intended) {
@@ -78,7 +113,7 @@ bool RunNumbers::isBad(BoundSymbolId op) const {
 
 std::optional<double> RunNumbers::number(OpFigure kind, BoundSymbolId op) const {
   if (kind == OpFigure::none || !analysis_ || !positions_->contains(op)) return std::nullopt;
-  if ((*positions_)[op] >= 0 || (kind != OpFigure::time && kind != OpFigure::bytes)) return ownNumber(kind, op);
+  if ((*positions_)[op] >= 0 || !figureColumns()[kind].ofRun) return ownNumber(kind, op);
   std::optional<double> sum;
   for (auto derived : analysis_->links.derived(op))
     if (analysis_->document->boundSymbol(derived).origin.role == Role::forward)
@@ -90,7 +125,7 @@ std::optional<std::size_t> RunNumbers::madeAt(OpFigure kind, BoundSymbolId op) c
   if (!analysis_ || !positions_->contains(op)) return std::nullopt;
   const auto& document = *analysis_->document;
   auto last = (*positions_)[op];
-  if (kind == OpFigure::gradientNorm) {
+  if (figureColumns()[kind].isOfGradient) {
     last = -1;
     for (auto output : document.outputs(op))
       if (const auto gradient = output ? gradientOf(output) : ValueId(); gradient && statistics(gradient))
@@ -105,18 +140,17 @@ std::optional<std::size_t> RunNumbers::madeAt(OpFigure kind, BoundSymbolId op) c
 std::optional<double> RunNumbers::ownNumber(OpFigure kind, BoundSymbolId op) const {
   if (!analysis_ || !positions_->contains(op)) return std::nullopt;
   const auto position = (*positions_)[op];
-  if (kind == OpFigure::time || kind == OpFigure::bytes) {
+  const auto& figure = figureColumns()[kind];
+  if (figure.ofRun) {
     if (position < 0 || std::cmp_greater_equal(position, known())) return std::nullopt;
-    const auto& measure = measures_[position];
-    return kind == OpFigure::time ? measure.seconds : static_cast<double>(measure.outputBytes);
+    return figure.ofRun(measures_[position]);
   }
   std::optional<double> bad;
   for (auto output : analysis_->document->outputs(op)) {
-    const auto value = kind == OpFigure::gradientNorm && output ? gradientOf(output) : output;
+    const auto value = figure.isOfGradient && output ? gradientOf(output) : output;
     const auto* s = statistics(value);
     if (!s) continue;
-    if (kind == OpFigure::norm || kind == OpFigure::gradientNorm) return s->norm;
-    if (kind == OpFigure::greatest) return std::max(std::abs(s->min), std::abs(s->max));
+    if (figure.ofValue) return figure.ofValue(*s);
     bad = bad.value_or(0) + (intended_.isFault(output, *s) ? static_cast<double>(s->nan + s->inf) : 0);
   }
   return bad;
@@ -144,31 +178,9 @@ double RunNumbers::scale(OpFigure kind) const {
 }
 
 QString numberText(OpFigure kind, std::optional<double> number) {
-  if (!number) return {};
-  switch (kind) {
-    case OpFigure::none: return {};
-    case OpFigure::time:
-      return *number < 1e-3 ? tr("%1 \u00b5s").arg(*number * 1e6, 0, 'f', 1)
-             : *number < 1  ? tr("%1 ms").arg(*number * 1e3, 0, 'f', 2)
-                            : tr("%1 s").arg(*number, 0, 'f', 2);
-    case OpFigure::bytes: return bytesText(static_cast<std::int64_t>(*number));
-    case OpFigure::bad:
-      return *number > 0 ? QStringLiteral("! ") + QString::number(*number, 'f', 0) : QStringLiteral("0");
-    default: return numberText(*number);
-  }
+  return number ? figureColumns()[kind].text(*number) : QString();
 }
 
-QString titleOf(OpFigure kind) {
-  switch (kind) {
-    case OpFigure::none: return tr("None");
-    case OpFigure::time: return tr("Time");
-    case OpFigure::bytes: return tr("Bytes");
-    case OpFigure::norm: return tr("L2 Norm");
-    case OpFigure::greatest: return tr("Max |x|");
-    case OpFigure::bad: return tr("NaN and Inf");
-    case OpFigure::gradientNorm: return tr("Gradient Norm");
-  }
-  return {};
-}
+QString titleOf(OpFigure kind) { return tr(figureColumns()[kind].title); }
 
 }  // namespace retrograd::views

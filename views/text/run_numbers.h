@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "core/base/enum_array.h"
 #include "core/base/id_vector.h"
 #include "core/derivation/analysis.h"
 #include "core/questions/intended_infinities.h"
@@ -15,8 +16,8 @@
 
 namespace retrograd::views {
 
-/// A number that a listing or a table shows for each op next to its line. Settings keep it by position: new ones go to
-/// the end.
+/// A number that a listing or a table shows for each op next to its line; all that is known of one is an entry of
+/// figureColumns(), in this order. Settings keep it by position: new ones go to the end.
 enum class OpFigure : std::uint8_t {
   none,
   time,         ///< seconds; of an op of the computation the sum of its forward ops
@@ -26,6 +27,21 @@ enum class OpFigure : std::uint8_t {
   bad,          ///< NaN and Inf in all of its outputs, but for infinities that the model means
   gradientNorm  ///< the 2-norm of the gradient of that output
 };
+
+/// All that listings, tables, titles and menus know of a figure. Its number is of the op's run, or of what it made.
+struct FigureColumn {
+  OpFigure kind;
+  const char *id, *title, *tip;
+  int width;    ///< of a table's column, in pixels at the usual size of letters
+  bool adds;    ///< the numbers of a folded module are summed
+  bool isCost;  ///< a table has a bar behind it
+  QString (*text)(double number);
+  double (*ofRun)(const OpMeasure& measure) = nullptr;
+  double (*ofValue)(const TensorStatistics& statistics) = nullptr;  ///< of the first output that has any
+  bool isOfGradient = false;                                        ///< of that output's gradient
+};
+inline constexpr std::size_t figureCount = 7;
+const EnumArray<OpFigure, FigureColumn, figureCount>& figureColumns();
 
 /// What is known of each op of the open document's run, whoever ran it: times, bytes, and statistics of what it made.
 /// Views subscribe to it.

@@ -1,7 +1,9 @@
 #include "views/window/listing_header.h"
 
+#include <QHelpEvent>
 #include <QMouseEvent>
 #include <QPainter>
+#include <QToolTip>
 #include <cmath>
 
 #include "views/theme/tokens.h"
@@ -9,7 +11,6 @@
 namespace retrograd::views {
 namespace {
 
-constexpr std::array all{TextColumn::shape, TextColumn::origin, TextColumn::saved};
 constexpr int grip = 5;  ///< pixels to each side of a border that take hold of it
 
 }  // namespace
@@ -23,57 +24,80 @@ ListingHeader::ListingHeader(ListingView* listing, Theme* theme, QWidget* parent
   auto small = font();
   small.setPointSizeF(small.pointSizeF() * tokens::smallType);
   setFont(small);
-  setToolTip(
-      tr("Drag the left border of a column to size it, double click it for the usual width; the context menu "
-         "chooses columns"));
   connect(listing_, &ListingView::columnsMoved, this, &ListingHeader::describe);
   connect(theme_, &Theme::changed, this, qOverload<>(&QWidget::update));
 }
 
-QString ListingHeader::titleOf(TextColumn column) {
-  switch (column) {
-    case TextColumn::shape: return tr("Shape");
-    case TextColumn::origin: return tr("Comes From");
-    case TextColumn::saved: return tr("Saved");
-  }
-  return {};
-}
-
 QRect ListingHeader::rectOf(TextColumn column) const {
   const auto places = listing_->columns();
-  const int left = places.left(column), right = places.right(column);
+  const int left = places.left[column], right = places.right[column];
   return right > left ? QRect(left + shift(), 0, right - left, height()) : QRect();
 }
 
 std::optional<TextColumn> ListingHeader::borderAt(int x) const {
-  for (auto column : all)
-    if (const auto rect = rectOf(column); !rect.isEmpty() && std::abs(x - rect.left()) <= grip) return column;
+  for (const auto& of : listingColumns())
+    if (const auto rect = rectOf(of.column); !rect.isEmpty() && std::abs(x - rect.left()) <= grip) return of.column;
   return {};
+}
+
+QStringList ListingHeader::without() const {
+  QStringList titles;
+  for (const auto column : listing_->columns().without) titles << tr(listingColumns()[column].title);
+  if (listing_->lacksRoomForNumbers()) titles << retrograd::views::titleOf(listing_->column());
+  return titles;
 }
 
 void ListingHeader::describe() {
   QStringList shown{tr("Op")};
-  for (auto column : all)
-    if (!rectOf(column).isEmpty()) shown << titleOf(column);
-  setAccessibleDescription(shown.join(QStringLiteral(", ")));
+  for (const auto& of : listingColumns())
+    if (!rectOf(of.column).isEmpty()) shown << tr(of.title);
+  if (!listing_->columnRect().isEmpty()) shown << retrograd::views::titleOf(listing_->column());
+  const auto missing = without();
+  setAccessibleDescription(
+      shown.join(QStringLiteral(", ")) +
+      (missing.isEmpty() ? QString() : tr("; no room for %1").arg(missing.join(QStringLiteral(", ")))));
   update();
+}
+
+bool ListingHeader::event(QEvent* event) {
+  if (event->type() != QEvent::ToolTip) return QWidget::event(event);
+  const auto* help = static_cast<QHelpEvent*>(event);
+  const auto missing = without();
+  QString tip =
+      tr("Drag the left border of a column to size it, double click it for the usual width; the context menu "
+         "chooses columns");
+  if (!missing.isEmpty())
+    tip = tr("No room for %1: a wider window or fewer listings give it").arg(missing.join(tr(", ")));
+  for (const auto& of : listingColumns())
+    if (rectOf(of.column).contains(help->pos())) tip = tr(of.tip);
+  if (const auto place = numbersRect(); place.contains(help->pos())) tip = tr(figureColumns()[listing_->column()].tip);
+  QToolTip::showText(help->globalPos(), tip, this);
+  return true;
+}
+
+QRect ListingHeader::numbersRect() const {
+  const auto column = listing_->columnRect();
+  return column.isEmpty() ? QRect() : QRect(column.left() + shift(), 0, column.width() - tokens::tight, height());
 }
 
 void ListingHeader::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   painter.fillRect(rect(), theme_->colors().gutter);
   painter.setPen(controlColorsOf(theme_->dark(), theme_->highContrast()).columnText);
-  const auto draw = [&](const QRect& place, const QString& text) {
-    painter.drawText(place, Qt::AlignLeft | Qt::AlignVCenter,
-                     fontMetrics().elidedText(text, Qt::ElideRight, place.width() - 2));
+  const auto draw = [&](const QRect& place, const QString& text, Qt::Alignment side) {
+    painter.drawText(place, side | Qt::AlignVCenter, fontMetrics().elidedText(text, Qt::ElideRight, place.width() - 2));
   };
   const auto places = listing_->columns();
-  draw({places.code + shift(), 0, places.codeEnd - places.code, height()}, tr("Op"));
-  for (auto column : all)
-    if (const auto place = rectOf(column); !place.isEmpty()) {
-      draw(place, titleOf(column));
+  const auto missing = without();
+  const auto title = missing.isEmpty() ? tr("Op") : tr("Op  (no room for %1)").arg(missing.join(QStringLiteral(", ")));
+  draw({places.code + shift(), 0, places.codeEnd - places.code, height()}, title, Qt::AlignLeft);
+  for (const auto& of : listingColumns())
+    if (const auto place = rectOf(of.column); !place.isEmpty()) {
+      draw(place, tr(of.title), Qt::AlignLeft);
       painter.fillRect(QRect(place.left() - 5, 3, 1, height() - 6), theme_->colors().border);
     }
+  if (const auto place = numbersRect(); !place.isEmpty())
+    draw(place, retrograd::views::titleOf(listing_->column()), Qt::AlignRight);
 }
 
 void ListingHeader::mousePressEvent(QMouseEvent* event) {

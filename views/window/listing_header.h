@@ -18,7 +18,8 @@ class ListingHeader : public QWidget {
   std::optional<TextColumn> borderAt(int x) const;
   /// Where its title is; empty while the column is not shown.
   QRect rectOf(TextColumn column) const;
-  static QString titleOf(TextColumn column);
+  /// Titles of columns that have no room.
+  QStringList without() const;
 
   QSize sizeHint() const override { return {100, fontMetrics().height() + 4}; }
 
@@ -28,6 +29,7 @@ class ListingHeader : public QWidget {
   void menuRequested(const QPoint& at);
 
  protected:
+  bool event(QEvent* event) override;
   void paintEvent(QPaintEvent* event) override;
   void mousePressEvent(QMouseEvent* event) override;
   void mouseMoveEvent(QMouseEvent* event) override;
@@ -37,6 +39,7 @@ class ListingHeader : public QWidget {
 
  private:
   int shift() const { return listing_->viewport()->mapTo(listing_, QPoint()).x(); }
+  QRect numbersRect() const;
   void describe();
 
   ListingView* listing_;

@@ -62,16 +62,8 @@ void ListingsArea::placePane(Pane& pane, QWidget* content, const QString& toggle
   pane.frame = new QWidget(splitter_);
   pane.title = new ElidedLabel(pane.frame);
   pane.title->setContentsMargins(tokens::gap, tokens::tight, tokens::gap, tokens::tight);
-  pane.column = new QLabel(pane.frame);
-  pane.column->setContentsMargins(0, tokens::tight, style()->pixelMetric(QStyle::PM_ScrollBarExtent) + tokens::tight,
-                                  tokens::tight);
-  pane.column->hide();
-  auto* titles = new QHBoxLayout;
-  titles->setSpacing(0);
-  titles->addWidget(pane.title, 1);
-  titles->addWidget(pane.column);
   auto* layout = withMargins(new QVBoxLayout(pane.frame), {}, 0);
-  layout->addLayout(titles);
+  layout->addWidget(pane.title);
   if (pane.view) layout->addWidget(makeHeader(pane.view));
   layout->addWidget(content, 1);
   pane.frame->setMinimumWidth(160);
@@ -277,9 +269,8 @@ void ListingsArea::setAllFolded(bool on) {
     if (isShown(kind)) listing(kind).setAllFolded(on);
 }
 
-void ListingsArea::setColumn(OpFigure kind) {
-  for (auto& pane : panes_) pane.view->setColumn(kind);
-  updateTitles();
+void ListingsArea::setColumn(OpFigure kind, bool isChosen) {
+  for (auto& pane : panes_) pane.view->setColumn(kind, isChosen);
 }
 
 void ListingsArea::updateTitles() {
@@ -302,8 +293,6 @@ void ListingsArea::updateTitles() {
                                    ? tr("%1 values are saved for the backward").arg(document->saved.count)
                                : kind == TraceKind::backward ? backwardExplanation_
                                                              : QString());
-    pane.column->setText(titleOf(pane.view->column()));
-    pane.column->setVisible(document && pane.view->column() != OpFigure::none);
   }
   graph_.title->setText(graphPane_->title());
   setActive(graphIsActive_ ? nullptr : active_);

@@ -41,8 +41,8 @@ class ListingsArea : public QWidget {
   const ColumnChoices& columnChoices() const { return choices_; }
   /// What the context menu of the columns' titles offers.
   void setColumnMenu(QMenu* menu) { columnMenu_ = menu; }
-  /// The number next to each line of all listings, named in their titles.
-  void setColumn(OpFigure kind);
+  /// The number next to each line of all listings.
+  void setColumn(OpFigure kind, bool isChosen);
   /// Shows the op: in the active listing if it is there, else in one that shows it, opening one if need be; focuses
   /// that listing. While the graph has the focus it is shown there.
   void goTo(BoundSymbolId op);
@@ -87,7 +87,6 @@ class ListingsArea : public QWidget {
   struct Pane {
     QWidget* frame = nullptr;
     ElidedLabel* title = nullptr;
-    QLabel* column = nullptr;  ///< what the numbers below it are
     ListingView* view = nullptr;
     QAction* toggle = nullptr;
   };

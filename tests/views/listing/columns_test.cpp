@@ -21,6 +21,9 @@ class ColumnsTest : public QObject {
   void savedBytesHaveAColumnOfTheirOwn();
   void aColumnIsSizedByItsBorder();
   void columnsAreChosen();
+  void numbersAreWholeBeforeCodeIsInOneLine();
+  void aColumnWithoutRoomIsNamed();
+  void aRunShowsNormsNextToOps();
   void callsAreWholeInThreeListingsAt1600_data();
   void callsAreWholeInThreeListingsAt1600();
   void aLineIsAtTheHeightWhereItIsPainted();
@@ -75,7 +78,7 @@ void ColumnsTest::theOriginIsHiddenInsideItsOwnGroup() {
 void ColumnsTest::savedBytesHaveAColumnOfTheirOwn() {
   auto& view = f_->listing(TraceKind::forward);
   const auto columns = view.columns();
-  QVERIFY(columns.end > columns.saved);
+  QVERIFY(columns.right[TextColumn::saved] > columns.left[TextColumn::saved]);
   QVERIFY(!header(TraceKind::forward).rectOf(TextColumn::saved).isEmpty());
   int saved = 0;
   for (int row = 0; row < view.rowCount(); ++row) {
@@ -114,18 +117,64 @@ void ColumnsTest::aColumnIsSizedByItsBorder() {
 
 void ColumnsTest::columnsAreChosen() {
   auto& view = f_->listing(TraceKind::forward);
-  auto* action = f_->window().findChild<QAction*>(QStringLiteral("action-column-shapes"));
+  auto* action = f_->window().findChild<QAction*>(QStringLiteral("action-column-shape"));
   QVERIFY(action && action->isChecked());
   const auto code = view.columns().codeEnd;
   action->trigger();
   QVERIFY(standsStill(view));
-  QCOMPARE(view.columns().shape, view.columns().origin);
+  QCOMPARE(view.columns().left[TextColumn::shape], view.columns().right[TextColumn::shape]);
   QVERIFY(view.columns().codeEnd > code);
   QVERIFY(header(TraceKind::forward).rectOf(TextColumn::shape).isEmpty());
   QVERIFY(!header(TraceKind::forward).accessibleDescription().contains(QStringLiteral("Shape")));
   action->trigger();
   QVERIFY(standsStill(view));
-  QVERIFY(view.columns().shape < view.columns().origin);
+  QVERIFY(view.columns().left[TextColumn::shape] < view.columns().right[TextColumn::shape]);
+}
+
+// W47: shapes and saved bytes have room first, on both sides, and no number is cut.
+void ColumnsTest::numbersAreWholeBeforeCodeIsInOneLine() {
+  f_->window().resize(1600, 1000);
+  QVERIFY(rests());
+  for (auto kind : {TraceKind::forward, TraceKind::backward}) {
+    auto& view = f_->listing(kind);
+    const auto columns = view.columns();
+    QVERIFY(columns.right[TextColumn::shape] > columns.left[TextColumn::shape]);
+    int wrapped = 0;
+    for (int row = 0; row < view.rowCount(); ++row) {
+      wrapped += !view.shownCode(row).breaks.empty();
+      for (auto column : {TextColumn::shape, TextColumn::saved}) {
+        const int characters = view.charactersOf(columns.right[column] - columns.left[column]) - 1;
+        if (view.isRowVisible(row) && !view.wordAt(row, column).isEmpty())
+          QVERIFY2(!wordWithin(view.lineTextAt(row), column, characters).contains(QChar(0x2026)),
+                   qPrintable(view.textAt(row)));
+      }
+    }
+    QVERIFY(wrapped > 0);
+  }
+  const auto columns = f_->listing(TraceKind::forward).columns();
+  QVERIFY(columns.right[TextColumn::saved] > columns.left[TextColumn::saved]);
+}
+
+void ColumnsTest::aColumnWithoutRoomIsNamed() {
+  auto& listings = f_->window().listings();
+  for (auto kind : traceKinds) listings.toggleAction(kind)->setChecked(true);
+  f_->window().resize(1280, 800);
+  QVERIFY(rests());
+  const auto without = header(TraceKind::forward).without();
+  QVERIFY(without.contains(QStringLiteral("Comes From")) || without.contains(QStringLiteral("Saved")));
+  QVERIFY(
+      header(TraceKind::forward).accessibleDescription().contains(QStringLiteral("no room for ") + without.first()));
+}
+
+void ColumnsTest::aRunShowsNormsNextToOps() {
+  auto& view = f_->listing(TraceKind::forward);
+  f_->window().resize(1600, 1000);
+  QVERIFY(rests());
+  QVERIFY(!view.columnRect().isEmpty());
+  QVERIFY(header(TraceKind::forward).accessibleDescription().contains(QStringLiteral("L2 Norm")));
+  int known = 0;
+  for (int row = 0; row < view.rowCount(); ++row) known += !view.numberAt(row).isEmpty();
+  QVERIFY(known > 20);
 }
 
 void ColumnsTest::callsAreWholeInThreeListingsAt1600_data() {
@@ -145,19 +194,25 @@ void ColumnsTest::callsAreWholeInThreeListingsAt1600() {
   for (auto kind : {TraceKind::computation, TraceKind::forward, TraceKind::backward}) {
     auto& view = f_->listing(kind);
     int whole = 0, all = 0, wrapped = 0;
+    QStringList cut;
     for (int top = 0, steps = 0;; top = std::min(top + 20, view.verticalScrollBar()->maximum())) {
       view.verticalScrollBar()->setValue(top);
       QVERIFY(standsStill(view));
       for (int row = top; row < view.rowCount() && view.isRowVisible(row); ++row) {
+        if (view.isHeader(row)) continue;
         ++all;
         const auto shown = view.shownCode(row);
-        whole += !shown.text.contains(QChar(0x2026));
+        if (shown.text.contains(QChar(0x2026))) cut << shown.text;
+        else ++whole;
         wrapped += !shown.breaks.empty();
       }
       if (top == view.verticalScrollBar()->maximum() || ++steps == 12) break;
     }
     QVERIFY2(whole * 100 >= all * 95 && wrapped > 0,
-             qPrintable(QStringLiteral("%1 of %2 in %3").arg(whole).arg(all).arg(titleText(kind))));
+             qPrintable(QStringLiteral("%1 of %2 in %3: %4")
+                            .arg(whole)
+                            .arg(all)
+                            .arg(titleText(kind), cut.join(QLatin1Char('\n')))));
   }
 }
 

@@ -101,7 +101,7 @@ void ValuesTest::anOperandIsReadByEnterAndLeadsOnWithCtrl() {
   const auto op = f.analysis().forward.ops[5];
   f.selection().select(op);
   for (const char* name : {"inspector", "values"}) {
-    f.raise(name == QStringLiteral("values") ? "dock-values" : "dock-inspector");
+    f.raise(name == QStringLiteral("values") ? "dock-values" : "dock-why");
     QVERIFY(f.quiet());
     auto& tree = treeOf(f, name);
     QModelIndex operand;
@@ -281,7 +281,7 @@ void ValuesTest::theTraceTableListsEveryTrace() {
     QVERIFY(f.quiet());
     int known = 0;
     for (int row = 0; row < table.model()->rowCount(); ++row)
-      known += !table.model()->index(row, TraceTableModel::norm).data().toString().isEmpty();
+      known += !table.model()->index(row, TraceTableModel::columnOf(OpFigure::norm)).data().toString().isEmpty();
     QVERIFY2(known > table.model()->rowCount() / 2, qPrintable(titleText(kind)));
   }
 }
@@ -303,8 +303,8 @@ void ValuesTest::costsHaveBarsInTheTraceTable() {
         if (image.pixel(x, y) == line) return true;
     return false;
   };
-  for (int column : {TraceTableModel::time, TraceTableModel::bytes}) QVERIFY(hasBar(column));
-  for (int column : {TraceTableModel::opName, TraceTableModel::norm}) QVERIFY(!hasBar(column));
+  for (auto cost : {OpFigure::time, OpFigure::bytes}) QVERIFY(hasBar(TraceTableModel::columnOf(cost)));
+  for (int column : {int(TraceTableModel::opName), TraceTableModel::columnOf(OpFigure::norm)}) QVERIFY(!hasBar(column));
 }
 
 // At 1280 pixels the panel has a third of the window: its table is below the chart then, with all of its numbers.

@@ -44,6 +44,7 @@ const BoundSymbol& bound(WindowFixture& f, BoundSymbolId id) { return f.analysis
 /// Four layers (a linear within and a relu), in two stages.
 std::unique_ptr<WindowFixture> cutInTwo() {
   auto f = std::make_unique<WindowFixture>();
+  f->window().resize(2200, 1000);  // all rows are in sight
   if (!f->open(QStringLiteral("synthetic:4"))) return nullptr;
   CutRequest request;
   request.stages = 2;

@@ -76,7 +76,7 @@ void LookTest::codeIsCutInItsMiddle() {
     const auto line = lineOf(*analysis.document, op, nullptr, true);
     const auto code = line.text.left(line.code());
     QVERIFY(!code.contains(QLatin1Char('#')) && line.text.mid(line.code()).startsWith(QStringLiteral("  # ")));
-    QVERIFY(line.text.mid(line.code()).contains(line.shape));
+    QVERIFY(line.text.mid(line.code()).contains(line.words[TextColumn::shape]));
     QCOMPARE(codeWithin(line, static_cast<int>(code.size())).text, code);
     for (int room : {1, 2, 7, 16, 24}) {
       if (room >= code.size()) continue;
@@ -107,11 +107,11 @@ void LookTest::columnsNeverPushTheCodeOut() {
     view.setColumn(width == 700 ? OpFigure::time : OpFigure::none);  // numbers take room first
     imageOf(view);
     const auto columns = view.columns();
-    shapes = shapes || columns.shape < columns.origin;
-    origins = origins || columns.origin < columns.saved;
-    none = none || (width == 700 && columns.codeEnd == view.columnRect().left());
-    QVERIFY(columns.codeEnd <= columns.shape && columns.shape <= columns.origin &&
-            columns.origin <= view.viewport()->width());
+    const auto shows = [&](TextColumn column) { return columns.left[column] < columns.right[column]; };
+    shapes = shapes || shows(TextColumn::shape);
+    origins = origins || shows(TextColumn::origin);
+    none = none || (width == 700 && !columns.without.empty());
+    QVERIFY(columns.codeEnd <= columns.left[TextColumn::shape] && columns.end <= view.viewport()->width());
     for (int row = 0; row < view.rowCount(); ++row) {
       if (view.isHeader(row)) continue;
       const auto shown = view.shownCode(row);
@@ -138,7 +138,7 @@ void LookTest::theGutterIsNarrow() {
   QCOMPARE(imageOf(*view.viewport()).pixelColor(x, image.height() / 3).rgb() == border, false);
 }
 
-// Modules, Inspector with Why, Values and Memory are open; the others when they are asked for or have
+// Modules, Why, Values and Memory are open; the others when they are asked for or have
 // something to say, and remember that.
 void LookTest::someDocksAreOpenOthersOnDemand() {
   auto engine = std::make_shared<FakeEngine>();
@@ -147,9 +147,8 @@ void LookTest::someDocksAreOpenOthersOnDemand() {
   std::set<QString> open;
   for (auto* each : f->window().docks())
     if (!each->isHidden()) open.insert(each->objectName());
-  QCOMPARE(open, (std::set<QString>{QStringLiteral("dock-modules"), QStringLiteral("dock-inspector"),
-                                    QStringLiteral("dock-why"), QStringLiteral("dock-values"),
-                                    QStringLiteral("dock-memory")}));
+  QCOMPARE(open, (std::set<QString>{QStringLiteral("dock-modules"), QStringLiteral("dock-why"),
+                                    QStringLiteral("dock-values"), QStringLiteral("dock-memory")}));
   const auto op = f->analysis().forward.ops[2];
   f->click(TraceKind::forward, op);
   f->press(Qt::Key_X);
@@ -182,10 +181,12 @@ void LookTest::aTabNamesItsDockAlone() {
     for (int x = 4; x < 80; ++x) colors.insert(image.pixel(x, 12));
     return colors.size() > 2;
   };
-  QVERIFY(!title(*dock(*f, "dock-inspector")));  // Why is behind it
   QVERIFY(title(*dock(*f, "dock-values")));
-  dock(*f, "dock-why")->hide();
-  QVERIFY(title(*dock(*f, "dock-inspector")));
+  dock(*f, "dock-watches")->show();  // behind it
+  QVERIFY(!title(*dock(*f, "dock-values")));
+  QVERIFY(title(*dock(*f, "dock-why")));
+  dock(*f, "dock-watches")->hide();
+  QVERIFY(title(*dock(*f, "dock-values")));
 }
 
 // The window takes 85 % of the screen at its first start.

@@ -72,7 +72,8 @@ Lines linesOf(const OpenDocument& open) {
   for (auto op : open.analysis->forward.ops) {
     std::int64_t ofLine = 0;
     for (auto value : document.outputs(op)) ofLine += value ? open.saved.costOf(value) : 0;
-    lines.areWorded &= lineOf(document, op, &open.saved, true).saved == (ofLine > 0 ? bytesText(ofLine) : QString());
+    lines.areWorded &= lineOf(document, op, &open.saved, true).words[TextColumn::saved] ==
+                       (ofLine > 0 ? bytesText(ofLine) : QString());
     lines.all += ofLine;
     if (!document.boundSymbol(op).module) lines.outside += ofLine;
   }

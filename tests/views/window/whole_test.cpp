@@ -135,7 +135,7 @@ void WholeTest::aSmallFirstWindowIsWhole() {
   QVERIFY(standsStill(f.window()));
   QCOMPARE(f.window().width(), 1088);
   for (const auto& [name, least] :
-       {std::pair("dock-modules", 140), {"dock-inspector", 230}, {"dock-memory", 340}, {"dock-values", 340}}) {
+       {std::pair("dock-modules", 140), {"dock-why", 280}, {"dock-memory", 340}, {"dock-values", 340}}) {
     const int width = f.window().findChild<QDockWidget*>(QLatin1String(name))->width();
     QVERIFY2(width >= least,
              qPrintable(QStringLiteral("%1 has %2 of %3").arg(QLatin1String(name)).arg(width).arg(least)));
@@ -215,16 +215,21 @@ void WholeTest::numbersGiveWayToNames() {
 
 void WholeTest::furtherShapesAreANumber() {
   LineText line;
-  line.shape = QStringLiteral("f32[2, 8, 16]  f32[16]  f32[16]");
+  auto& shape = line.words[TextColumn::shape];
+  const auto within = [&](int characters) { return wordWithin(line, TextColumn::shape, characters); };
+  shape = QStringLiteral("f32[2, 8, 16]  f32[16]  f32[16]");
   line.shapes = 5;  // four are named at most
-  QCOMPARE(shapeWithin(line, 40), line.shape);
-  QCOMPARE(shapeWithin(line, 20), QStringLiteral("f32[2, 8, 16] +4"));
-  QCOMPARE(leastShape(line), 16);
-  QCOMPARE(shapeWithin(line, 10), QStringLiteral("f32[2, 8,\u2026"));
-  line.shape = QStringLiteral("f32[2, 8, 16]");
+  QCOMPARE(within(40), shape);
+  QCOMPARE(within(20), QStringLiteral("f32[2, 8, 16] +4"));
+  QCOMPARE(leastWord(line, TextColumn::shape), 16);
+  // Half a shape would be another one (W47).
+  QCOMPARE(within(10), QStringLiteral("f32[\u2026]"));
+  line.words[TextColumn::saved] = QStringLiteral("12.4 KiB");
+  QCOMPARE(wordWithin(line, TextColumn::saved, 6), QStringLiteral("\u2026"));
+  shape = QStringLiteral("f32[2, 8, 16]");
   line.shapes = 1;
-  QCOMPARE(shapeWithin(line, 13), line.shape);
-  QCOMPARE(leastShape(line), 13);
+  QCOMPARE(within(13), shape);
+  QCOMPARE(leastWord(line, TextColumn::shape), 13);
 }
 
 // The answers in Why are sentences, which the narrow panel that they start in shows to their end.
@@ -264,7 +269,8 @@ void WholeTest::savedBytesAndOriginsShowAt1920() {
   const auto& view = f.listing(TraceKind::forward);
   const auto columns = view.columns();
   const qreal character = QFontMetricsF(Theme::codeFont()).horizontalAdvance(QLatin1Char('m'));
-  QVERIFY2(columns.end - columns.saved >= 7 * character, qPrintable(QString::number(columns.end - columns.saved)));
+  const int saved = columns.right[TextColumn::saved] - columns.left[TextColumn::saved];
+  QVERIFY2(saved >= 7 * character, qPrintable(QString::number(saved)));
   QVERIFY(columns.codeEnd - view.textLeft(1) >= 34 * character);
 }
 
@@ -283,7 +289,7 @@ void WholeTest::columnsTakeWhatTheCodeLeaves() {
   const auto shapes = [&] {
     if (!standsStill(view)) return 0.0;
     const auto columns = view.columns();
-    return (columns.origin - columns.shape) / character;
+    return (columns.right[TextColumn::shape] - columns.left[TextColumn::shape]) / character;
   };
   fixture_->window().resize(1600, 800);
   const auto narrow = shapes();
