@@ -19,7 +19,7 @@ WindowFixture::WindowFixture(std::shared_ptr<Engine> engine, Start start)
     window_->resize(1600, 980);
     window_->listings().toggleAction(TraceKind::joint)->setChecked(true);
     for (auto* dock : window_->docks()) dock->show();
-    for (const auto* front : {"dock-values", "dock-memory", "dock-inspector"})
+    for (const auto* front : {"dock-values", "dock-memory", "dock-why"})
       window_->findChild<QDockWidget*>(QLatin1String(front))->raise();
   }
   window_->show();

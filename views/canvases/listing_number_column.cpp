@@ -54,6 +54,7 @@ void ListingView::setColumn(OpFigure kind, bool isChosen) {
   sums_ = {};
   updateScrollBars();
   viewport()->update();
+  Q_EMIT columnsMoved();
 }
 
 bool ListingView::hasNumbers() const {

@@ -103,7 +103,7 @@ QWidget* CompareDock::makeFields(QAction* compare) {
   place(tr("&Device"), device_);
   place(tr("&Seed"), seed_);
   place(tr("&Tolerance"), tolerance_);
-  place(tr("W&eights"), weights_,
+  place(tr("We&ights"), weights_,
         makeBrowser(fields, weights_, tr("Weights of the Other Run"), tr("Weights (*.safetensors)")));
   place(tr("Fi&le"), file_,
         makeBrowser(fields, file_, tr("Compare With"),

@@ -1,7 +1,6 @@
 #include "views/docks/panel.h"
 
 #include <QContextMenuEvent>
-#include <QDockWidget>
 #include <QHeaderView>
 #include <QTreeView>
 #include <QVBoxLayout>
@@ -182,20 +181,29 @@ void Panel::restoreState(const QVariantMap& state) {
 
 bool Panel::event(QEvent* event) {
   const bool handled = QWidget::event(event);
-  if (event->type() == QEvent::ParentChange) followDock();
+  if (event->type() == QEvent::ParentChange) {
+    followDock();
+    for (auto* part : findChildren<Panel*>()) part->followDock();
+  }
   if (event->type() == QEvent::Show || event->type() == QEvent::Hide || event->type() == QEvent::ParentChange)
     updateSight();
   return handled;
 }
 
+QDockWidget* Panel::dock() const {
+  for (auto* around = parentWidget(); around; around = around->parentWidget())
+    if (auto* dock = qobject_cast<QDockWidget*>(around)) return dock;
+  return nullptr;
+}
+
 void Panel::followDock() {
   for (const auto& connection : std::exchange(dockConnections_, {})) disconnect(connection);
   inFront_ = true;
-  auto* dock = qobject_cast<QDockWidget*>(parentWidget());
-  if (!dock) return;
+  auto* around = dock();
+  if (!around) return;
   inFront_ = false;
   // Of a dock behind a tab, isVisible() says true.
-  dockConnections_ << connect(dock, &QDockWidget::visibilityChanged, this, [this](bool inFront) {
+  dockConnections_ << connect(around, &QDockWidget::visibilityChanged, this, [this](bool inFront) {
     inFront_ = inFront;
     updateSight();
   });

@@ -1,5 +1,6 @@
 #pragma once
 #include <QAbstractItemView>
+#include <QDockWidget>
 #include <QLabel>
 #include <QMenu>
 #include <QTimer>
@@ -32,6 +33,8 @@ class Panel : public QWidget {
   ~Panel() override;
 
   const QString& name() const { return name_; }
+  /// The dock that it is in, alone or as a part of another panel; null where it is in none.
+  QDockWidget* dock() const;
   /// A person who looks at the window sees it.
   bool inSight() const { return inSight_; }
   /// It is about to refresh, or waits for an answer.

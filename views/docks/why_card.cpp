@@ -51,9 +51,10 @@ void WhyCard::clear() {
 }
 
 void WhyCard::show(const std::shared_ptr<const OpenDocument>& document, const WhyReport& report) {
-  if (!document || report.values.empty()) return clear();
+  if (!document || !report.op) return clear();
   const auto line = pythonLine(*document->analysis->document, report.op);
-  const auto sentence = WhyModel::sentenceOf(*document, report.values.front(), context_.notes);
+  const auto sentence = report.values.empty() ? tr("The selected op saves nothing, and all it makes has a gradient")
+                                              : WhyModel::sentenceOf(*document, report.values.front(), context_.notes);
   sentence_->setText(sentence);
   sentence_->setAccessibleName(sentence);  // what is read out: the name, where a label has one
   line_->setSentence(toQt(line), true);
@@ -64,6 +65,7 @@ void WhyCard::show(const std::shared_ptr<const OpenDocument>& document, const Wh
 
 std::vector<WhyCard::Link> WhyCard::linksOf(const OpenDocument& document, const WhyReport& report) const {
   std::vector<Link> links;
+  if (report.values.empty()) return links;
   const auto& tables = *document.analysis->document;
   const auto add = [&](const QString& label, BoundSymbolId op) {
     if (op && op != report.op && links.size() < mostLinks)

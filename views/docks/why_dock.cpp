@@ -52,13 +52,12 @@ struct WhyDock::Answer {
   std::int64_t least = 0, most = 0;  ///< for the slider of budgets
 };
 
-WhyDock::WhyDock(ViewContext context, QAction* recompute, QAction* save, QWidget* parent)
+WhyDock::WhyDock(ViewContext context, QAction* recompute, QAction* save, Panel* inspector, QWidget* parent)
     : Panel(context, "why", parent),
       model_(new WhyModel(this)),
       card_(new WhyCard(context, this)),
       details_(named(new QToolButton(this), "why-details")),
-      tree_(new QTreeView(this)),
-      room_(new QWidget(this)) {
+      tree_(new QTreeView(this)) {
   prepareTree(*tree_, model_, "why", tr("Why the chosen value is saved or has no gradient"), {.wraps = true});
   setWidths(*tree_, {{0, 120}});
   makeVerdict();
@@ -72,7 +71,7 @@ WhyDock::WhyDock(ViewContext context, QAction* recompute, QAction* save, QWidget
   layout->addWidget(card_);
   layout->addWidget(details_);
   layout->addWidget(tree_, 1);
-  layout->addWidget(room_, 1);
+  layout->addWidget(inspector, 2);
   connect(details_, &QToolButton::toggled, this, &WhyDock::foldDetails);
   connect(model_, &QAbstractItemModel::modelReset, this, &WhyDock::foldDetails);
   foldDetails();
@@ -88,19 +87,12 @@ WhyDock::WhyDock(ViewContext context, QAction* recompute, QAction* save, QWidget
   connect(&budgetSoon_, &QTimer::timeout, this, [this] { tryBudget(budget_->value()); });
   connect(context_.selection, &Selection::changed, this, &WhyDock::invalidate);
   connect(context_.notes, &NoteBook::changed, this, &WhyDock::invalidate);
-  connect(this, &WhyDock::canUndoChanged, this, [this] { adoptedRow_->setVisible(canUndo()); });
-  connect(context_.controller, &DocumentController::documentChanged, this, [this] {
-    const auto& open = context_.controller->document();
-    if (!before_ || (open && open->request.path == beforePath_)) return;
-    before_ = nullptr;
-    Q_EMIT canUndoChanged();
-  });
+  connect(&context_.controller->edits(), &QUndoStack::indexChanged, this, &WhyDock::showAdopted);
 }
 
 void WhyDock::foldDetails() {
   const bool isEmpty = model_->rowCount() == 0, isOn = details_->isChecked();
-  tree_->setVisible(isOn || isEmpty);
-  room_->setVisible(!isOn && !isEmpty);
+  tree_->setVisible(isOn);
   details_->setVisible(!isEmpty);
   details_->setArrowType(isOn ? Qt::DownArrow : Qt::RightArrow);
 }
@@ -174,14 +166,7 @@ void WhyDock::makeVerdict() {
     if (candidate_) Q_EMIT compareRequested(candidate_, candidateTitle_);
   });
   connect(adopt_, &QPushButton::clicked, this, [this] {
-    const auto& open = context_.controller->document();
-    if (const auto candidate = candidate_; candidate && open) {
-      adopted_->setText(tr("Adopted: %1").arg(candidateTitle_));
-      before_ = open->analysis;
-      beforePath_ = open->request.path;
-      context_.controller->adopt(candidate, candidate->request.partition);
-      Q_EMIT canUndoChanged();
-    }
+    if (const auto candidate = candidate_) context_.controller->adopt(candidate, candidateTitle_);
     dropVerdict();
   });
 }
@@ -193,6 +178,12 @@ QWidget* WhyDock::makeAdopted() {
   layout->addWidget(adopted_, 1);
   adoptedRow_->hide();
   return adoptedRow_;
+}
+
+void WhyDock::showAdopted() {
+  const auto title = context_.controller->adopted();
+  adopted_->setText(tr("Adopted: %1").arg(title));
+  adoptedRow_->setVisible(!title.isEmpty());
 }
 
 void WhyDock::setUndo(QAction* undo) {
@@ -218,12 +209,6 @@ void WhyDock::refresh() {
   ask(Asked::inSight, whyQuestion, {}, work);
 }
 
-void WhyDock::undo() {
-  if (const auto before = std::exchange(before_, nullptr))
-    context_.controller->adopt(before, before->request.partition);
-  Q_EMIT canUndoChanged();
-}
-
 void WhyDock::forget() {
   model_->show(nullptr, {});
   card_->clear();
@@ -232,10 +217,7 @@ void WhyDock::forget() {
 }
 
 QString WhyDock::emptyText() const {
-  if (context_.selection->op())
-    return state(whyQuestion) == QuestionState::answered
-               ? tr("The selected op saves nothing, and all it makes has a gradient")
-               : QString();
+  if (context_.selection->op()) return {};  // the card says it
   return unlessClosed(tr("Select an op to see why its values are saved, or have no gradient"));
 }
 

@@ -14,14 +14,15 @@
 
 namespace retrograd::views {
 
-/// Why the chosen value is saved or has no gradient, and what another choice would change: a what-if is computed on the
-/// worker, shown as now against then, and adopted or dropped.
+/// All that is known of the selected op, in one column: why its value is saved or has no gradient as a sentence with
+/// links, then the Inspector; and what another choice would change: a what-if is computed on the worker, shown as now
+/// against then, and adopted or dropped.
 class WhyDock : public Panel {
   Q_OBJECT
 
  public:
   /// The actions are shown as buttons; who owns them calls recompute() and save().
-  WhyDock(ViewContext context, QAction* recompute, QAction* save, QWidget* parent = nullptr);
+  WhyDock(ViewContext context, QAction* recompute, QAction* save, Panel* inspector, QWidget* parent = nullptr);
 
   /// What if the saved value that is chosen were recomputed?
   void recompute();
@@ -38,11 +39,7 @@ class WhyDock : public Panel {
   /// What the last what-if reported; empty while there is none.
   QString verdict() const { return verdictFrame_->isHidden() ? QString() : verdict_->text(); }
 
-  /// The last adopted choice can be taken back: until another file opens.
-  bool canUndo() const { return before_ != nullptr; }
-  /// Goes on with the traces as they were before it.
-  void undo();
-  /// This command is a button next to what was adopted, while that can be taken back.
+  /// This command is a button next to what was adopted, while that is what it takes back.
   void setUndo(QAction* undo);
 
  Q_SIGNALS:
@@ -51,8 +48,6 @@ class WhyDock : public Panel {
   void failed(const QString& message);
   /// To recompute the value would save no memory.
   void nothingGained(retrograd::ValueId value, const QString& reason);
-  /// There is an adopted choice to take back now, or there no longer is.
-  void canUndoChanged();
   /// The memory of the choice that is tried; null where none is any more.
   void triedChanged(const std::shared_ptr<const retrograd::MemoryTimeline>& memory, std::size_t forwardSize);
   /// The partition that was tried, to be seen next to what is open.
@@ -76,6 +71,7 @@ class WhyDock : public Panel {
   QWidget* makeButtons(QAction* recompute, QAction* save);
   void makeVerdict();
   QWidget* makeAdopted();
+  void showAdopted();
   QWidget* makeBudget();
   void show(const WhyReport& report);
   /// The tree is there while it is wanted, and where it says why it is empty.
@@ -90,7 +86,6 @@ class WhyDock : public Panel {
   WhyCard* card_;
   QToolButton* details_;
   QTreeView* tree_;
-  QWidget* room_;                     ///< below the card while the tree is folded
   QToolButton* toForward_ = nullptr;  ///< for a value of the backward
   QFrame* verdictFrame_;
   QLabel* verdict_;
@@ -101,8 +96,6 @@ class WhyDock : public Panel {
   QTimer budgetSoon_;
   std::int64_t leastSaved_ = 0, mostSaved_ = 0;  ///< the ends of the slider
   Wish wish_;
-  std::shared_ptr<const Analysis> before_;  ///< the last adoption; null: there is none to take back
-  std::string beforePath_;
   QWidget* adoptedRow_ = nullptr;  ///< what was adopted, and the button that takes it back
   QLabel* adopted_ = nullptr;
   std::shared_ptr<const Analysis> candidate_;

@@ -13,7 +13,7 @@ namespace {
 /// The panels that a kind of file is opened for, brought to the front of their places in its default layout.
 QStringList panelsFor(FileKind kind) {
   switch (kind) {
-    case FileKind::step: return {QStringLiteral("values"), QStringLiteral("findings")};
+    case FileKind::step: return {QStringLiteral("optimizer"), QStringLiteral("values"), QStringLiteral("findings")};
     case FileKind::job: return {QStringLiteral("job")};
     case FileKind::model:
     case FileKind::session: break;
@@ -38,7 +38,7 @@ std::vector<LayoutPreset> layoutPresets() {
            {forward, backward},
            false,
            {},
-           {"dock-inspector", "dock-why"},
+           {"dock-why"},
            {"dock-values", "dock-watches", "dock-breakpoints", "dock-findings", "dock-references"},
            320},
           {"layout-memory",
@@ -47,7 +47,7 @@ std::vector<LayoutPreset> layoutPresets() {
            {forward, backward},
            false,
            {},
-           {"dock-why", "dock-inspector"},
+           {"dock-why"},
            {"dock-memory", "dock-values"},
            360},
           {"layout-graph",
@@ -56,7 +56,7 @@ std::vector<LayoutPreset> layoutPresets() {
            {},
            true,
            {"dock-modules"},
-           {"dock-inspector", "dock-why"},
+           {"dock-why"},
            {}},
           {"layout-reading",
            tr("&Reading Layout"),
@@ -91,7 +91,7 @@ void apply(const LayoutPreset& preset, MainWindow& window) {
   place(preset.bottom, Qt::BottomDockWidgetArea);
   for (auto* dock : window.docks())
     if (!kept.contains(dock)) dock->hide();
-  if (!preset.right.empty()) window.resizeDocks({dockOf(preset.right[0])}, {340}, Qt::Horizontal);
+  if (!preset.right.empty()) window.resizeDocks({dockOf(preset.right[0])}, {370}, Qt::Horizontal);
   if (!preset.left.empty()) window.resizeDocks({dockOf(preset.left[0])}, {200}, Qt::Horizontal);
   if (!preset.bottom.empty()) window.resizeDocks({dockOf(preset.bottom[0])}, {preset.bottomHeight}, Qt::Vertical);
   auto& listings = window.listings();

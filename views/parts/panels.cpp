@@ -6,12 +6,13 @@
 #include <QTimer>
 
 #include "views/docks/breakpoints_dock.h"
-#include "views/docks/inspector_dock.h"
 #include "views/docks/memory_dock.h"
 #include "views/docks/modules_dock.h"
+#include "views/docks/optimizer_dock.h"
 #include "views/docks/problems_dock.h"
 #include "views/docks/values_dock.h"
 #include "views/docks/watches_dock.h"
+#include "views/docks/why_dock.h"
 #include "views/settings/settings.h"
 #include "views/window/window_part.h"
 
@@ -19,18 +20,10 @@ namespace retrograd::views {
 namespace {
 
 constexpr auto bottom = Qt::BottomDockWidgetArea;
+constexpr int roomForAll = 1500;  ///< width from which panels below and Why fit beside each other
 
 const WindowPart modules(PartOrder::modules, [](MainWindow& window) {
   window.addPanel(new ModulesDock(window.context()), tr("Modules"), Qt::LeftDockWidgetArea);
-});
-
-const WindowPart inspector(PartOrder::inspector, [](MainWindow& window) {
-  auto* panel =
-      window.addPanel(new InspectorDock(window.pinnable("dock-inspector")), tr("Inspector"), Qt::RightDockWidgetArea);
-  QObject::connect(panel, &InspectorDock::moduleChosen, &window, [&window] {
-    window.showPanel(window.panel<ModulesDock>());
-    window.panel<ModulesDock>().takeFocus();
-  });
 });
 
 const WindowPart values(PartOrder::values, [](MainWindow& window) {
@@ -41,6 +34,10 @@ const WindowPart values(PartOrder::values, [](MainWindow& window) {
 
 const WindowPart watches(PartOrder::watches, [](MainWindow& window) {
   window.addPanel(new WatchesDock(window.context()), tr("Watches"), bottom, &window.panel<ValuesDock>());
+});
+
+const WindowPart optimizer(PartOrder::optimizer, [](MainWindow& window) {
+  window.addPanel(new OptimizerDock(window.context()), tr("Optimizer"), bottom, &window.panel<ValuesDock>());
 });
 
 const WindowPart memory(PartOrder::memory, [](MainWindow& window) {
@@ -60,15 +57,20 @@ const WindowPart problems(PartOrder::problems, [](MainWindow& window) {
 });
 
 void resizePanels(MainWindow& window) {
-  const auto dock = [](const Panel& panel) { return qobject_cast<QDockWidget*>(panel.parentWidget()); };
+  const auto dock = [](const Panel& panel) { return panel.dock(); };
   auto* values = dock(window.panel<ValuesDock>());
   const int modules = std::clamp(window.width() * 12 / 100, 166, 192),  // names, and numbers as there is room
-      inspector = std::clamp(window.width() * 18 / 100, 240, 300);      // the code in the middle comes first
-  const int below = window.width() - inspector;                         // of Modules and the listings
-  const int memory = std::max(below * 2 / 5, 350);                      // its legend and buttons are whole
-  window.resizeDocks({values, dock(window.panel<MemoryDock>())}, {below - memory, memory}, Qt::Horizontal);
+      why = window.width() < 1200
+                ? 290
+                : std::clamp(window.width() * 22 / 100, 364, 420);  // its sentences and calls are read whole
+  // In a narrow window the panels below need its whole width; else Why is as high as it is.
+  const bool isNarrow = window.width() < roomForAll;
+  window.setCorner(Qt::BottomRightCorner, isNarrow ? Qt::BottomDockWidgetArea : Qt::RightDockWidgetArea);
+  const int below = std::max(window.width() - (isNarrow ? 0 : why), 2);
+  const int memory = std::max(isNarrow ? below / 3 : below * 2 / 5, 350);  // its legend and buttons are whole
+  window.resizeDocks({values, dock(window.panel<MemoryDock>())}, {std::max(below - memory, 1), memory}, Qt::Horizontal);
   window.resizeDocks({values}, {std::clamp(window.height() * 3 / 10, 250, 360)}, Qt::Vertical);
-  window.resizeDocks({dock(window.panel<ModulesDock>()), dock(window.panel<InspectorDock>())}, {modules, inspector},
+  window.resizeDocks({dock(window.panel<ModulesDock>()), dock(window.panel<WhyDock>())}, {modules, why},
                      Qt::Horizontal);
 }
 
@@ -97,9 +99,10 @@ struct PanelGroup {
 };
 
 QList<PanelGroup> panelGroups() {
-  return {{QT_TR_NOOP("The Selected Op"), {"inspector", "why", "values", "source", "references"}},
+  return {{QT_TR_NOOP("The Selected Op"), {"why", "values", "source", "references"}},
           {QT_TR_NOOP("The Run"),
-           {"memory", "findings", "trace-table", "gradient-flow", "watches", "breakpoints", "checks", "compare"}},
+           {"memory", "findings", "optimizer", "trace-table", "gradient-flow", "watches", "breakpoints", "checks",
+            "compare"}},
           {QT_TR_NOOP("The Model"), {"modules", "problems", "notes", "stages", "schedule", "stage-check"}},
           {QT_TR_NOOP("A Job"), {"job", "save-plan", "recorded", "recorded-memory"}}};
 }
@@ -160,7 +163,7 @@ const WindowPart panelKeys(PartOrder::panelKeys, [](MainWindow& window) {
   auto* panels = go->addMenu(tr("To Panel"));
   int number = 0;
   for (const char* panel :
-       {"modules", "inspector", "why", "values", "memory", "findings", "source", "trace-table", "gradient-flow"}) {
+       {"modules", "why", "values", "memory", "findings", "source", "trace-table", "gradient-flow"}) {
     auto* dock = dockNamed(window, QLatin1String(panel));
     if (!dock) continue;
     const auto title = dock->accessibleName();

@@ -9,6 +9,7 @@
 #include "views/docks/findings_dock.h"
 #include "views/docks/inspector_dock.h"
 #include "views/docks/memory_dock.h"
+#include "views/docks/modules_dock.h"
 #include "views/docks/values_dock.h"
 #include "views/docks/why_dock.h"
 #include "views/findings/finding_sources.h"
@@ -47,9 +48,14 @@ bool isFailure(const std::string& path) {
 
 const WindowPart why(PartOrder::why, [](MainWindow& window) {
   const auto& actions = window.actions();
-  auto* panel = window.addPanel(
-      new WhyDock(window.pinnable("dock-why", {actions.recompute, actions.save}), actions.recompute, actions.save),
-      tr("Why"), Qt::RightDockWidgetArea, &window.panel<InspectorDock>());
+  const auto context = window.pinnable("dock-why", {actions.recompute, actions.save});
+  auto* inspector = window.addPart(new InspectorDock(context));
+  auto* panel = window.addPanel(new WhyDock(context, actions.recompute, actions.save, inspector), tr("Why"),
+                                Qt::RightDockWidgetArea);
+  QObject::connect(inspector, &InspectorDock::moduleChosen, &window, [&window] {
+    window.showPanel(window.panel<ModulesDock>());
+    window.panel<ModulesDock>().takeFocus();
+  });
   window.runIn(actions.recompute, panel, &WhyDock::recompute);
   window.runIn(actions.save, panel, &WhyDock::save);
   QObject::connect(panel, &WhyDock::sourceWanted, &window, [&window] { window.showPanel(QStringLiteral("source")); });

@@ -19,18 +19,12 @@ void install(MainWindow& window) {
   auto* remove =
       actions.add("remove-cut", tr("&Remove Cut"), tr("Joins the stage of the selected op to the one before"),
                   QKeySequence(Qt::CTRL | Qt::Key_K));
-  auto* undo = actions.add("undo-cut", tr("&Undo"),
-                           tr("Takes back the last adopted choice of what is saved, else the last change of the cuts"),
-                           QKeySequence::Undo);
-  auto* redo = actions.add("redo-cut", tr("R&edo Cut"), tr("Makes the change of the cuts again that was taken back"),
-                           QKeySequence::Redo);
+  auto *undo = actions.undo, *redo = actions.redo;
   auto* clear = actions.add("remove-cuts", tr("Remove A&ll Cuts"), tr("The file's own markers alone, as at first"), {});
   auto* measure = actions.add("measure-stages", tr("&Measure Times"),
                               tr("Runs forward and backward twice and shows the time of each stage"), {});
   auto* show = actions.add("stages", tr("&Stages"), tr("Shows the model in pipeline stages, and cuts it"),
                            QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_K));
-  undo->setIconText(tr("Undo"));
-  redo->setIconText(tr("Redo"));
   measure->setIconText(tr("Measure"));
 
   auto* dock = window.addPanel(new StagesDock(context, {undo, redo, measure}), tr("Stages"), Qt::BottomDockWidgetArea,
@@ -39,15 +33,7 @@ void install(MainWindow& window) {
   actions.allowUnless(before, [=] { return plan->noCutReason(selected(), false); });
   actions.allowUnless(after, [=] { return plan->noCutReason(selected(), true); });
   actions.allowUnless(remove, [=] { return plan->noRemoveReason(selected()); });
-  auto* why = &window.panel<WhyDock>();
-  actions.allowUnless(undo, [=] {
-    return why->canUndo() || plan->history().canUndo() ? QString()
-                                                       : tr("No adopted choice and no change of the cuts to take back");
-  });
-  QObject::connect(why, &WhyDock::canUndoChanged, &actions, &WindowActions::update);
-  why->setUndo(undo);
-  actions.allowUnless(
-      redo, [=] { return plan->history().canRedo() ? QString() : tr("No change of the cuts was taken back"); });
+  window.panel<WhyDock>().setUndo(undo);
   actions.allowUnless(clear, [=] { return plan->isClear() ? tr("No cut was asked for") : QString(); });
   actions.allowUnless(measure, [=] {
     const auto& document = context.controller->document();
@@ -64,7 +50,7 @@ void install(MainWindow& window) {
   on(before, [=] { plan->cutBefore(selected()); });
   on(after, [=] { plan->cutAfter(selected()); });
   on(remove, [=] { plan->removeCut(selected()); });
-  on(undo, [plan, why] { why->canUndo() ? why->undo() : plan->undo(); });
+  on(undo, [plan] { plan->undo(); });
   on(redo, [plan] { plan->redo(); });
   on(clear, [plan] { plan->clear(); });
   on(measure, [plan] { plan->measure(); });
@@ -79,8 +65,6 @@ void install(MainWindow& window) {
   menu->addActions({show, measure});
   menu->addSeparator();
   menu->addActions({before, after, remove, clear});
-  menu->addSeparator();
-  menu->addActions({undo, redo});
 }
 
 const WindowPart pipelinePart(PartOrder::stages, install);

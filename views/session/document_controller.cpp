@@ -68,6 +68,7 @@ DocumentController::DocumentController(std::shared_ptr<Worker> worker, std::shar
 }
 
 DocumentController::~DocumentController() {
+  disconnect(&edits_, nullptr, nullptr, nullptr);  // it says that it is empty when it goes
   state_.worker->cancelAll(this);
   discard(std::exchange(state_.slot, nullptr));
 }
@@ -76,14 +77,68 @@ void DocumentController::reload() {
   if (document()) startOpen(document()->request, true);
 }
 
-void DocumentController::adopt(std::shared_ptr<const Analysis> analysis, const PartitionOptions& partition) {
+/// One choice of what is saved instead of another.
+class DocumentController::Adoption : public QUndoCommand {
+ public:
+  struct Choice {
+    std::shared_ptr<const Analysis> analysis;  ///< null: derived when it is wanted
+    PartitionOptions partition;
+  };
+  Adoption(DocumentController* controller, Choice from, Choice to, bool isThere, const QString& what)
+      : QUndoCommand(what),
+        controller_(controller),
+        from_(std::move(from)),
+        to_(std::move(to)),
+        file_(controller->document() ? controller->document()->file : FileStamp()),
+        isThere_(isThere) {}
+  void redo() override {
+    if (!std::exchange(isThere_, false)) goTo(to_);
+  }
+  void undo() override { goTo(from_); }
+
+ private:
+  /// What was derived before the file changed is derived anew.
+  void goTo(const Choice& choice) const {
+    const auto& open = controller_->document();
+    controller_->goOn(open && open->file == file_ ? choice.analysis : nullptr, choice.partition);
+  }
+
+  DocumentController* controller_;
+  Choice from_, to_;
+  FileStamp file_;
+  bool isThere_;  ///< what is open has it
+};
+
+void DocumentController::adopt(std::shared_ptr<const Analysis> analysis, const QString& what) {
+  if (!document()) return;
+  const auto partition = analysis->request.partition;
+  edits_.push(new Adoption(this, {document()->analysis, document()->analysis->request.partition},
+                           {std::move(analysis), partition}, false, what));
+}
+
+QString DocumentController::adopted() const {
+  const auto* newest = edits_.index() > 0 ? edits_.command(edits_.index() - 1) : nullptr;
+  return dynamic_cast<const Adoption*>(newest) ? newest->text() : QString();
+}
+
+void DocumentController::goOn(std::shared_ptr<const Analysis> analysis, const PartitionOptions& partition) {
   if (!document()) return;
   auto request = document()->request;
   request.partition = partition;
-  startOpen(request, true, std::move(analysis));
+  startOpen(request, true, analysis, analysis ? nullptr : document()->analysis);
 }
 
-void DocumentController::startOpen(const OpenRequest& request, bool keepMarks, std::shared_ptr<const Analysis> ready) {
+/// Of a document that is about to be published.
+void DocumentController::beginEdits(const OpenDocument& opened) {
+  if (document() && document()->request.path == opened.request.path) return;
+  edits_.clear();
+  const auto& partition = opened.analysis->request.partition;
+  if (opened.kind == FileKind::session && partition != PartitionOptions())
+    edits_.push(new Adoption(this, {}, {opened.analysis, partition}, true, tr("What the session has adopted")));
+}
+
+void DocumentController::startOpen(const OpenRequest& request, bool keepMarks, std::shared_ptr<const Analysis> ready,
+                                   std::shared_ptr<const Analysis> base) {
   stop();
   const auto number = ++openNumber_;
   opening_ = true;
@@ -93,15 +148,16 @@ void DocumentController::startOpen(const OpenRequest& request, bool keepMarks, s
   job.tag = openTag;
   job.title = tr("Opening %1").arg(fileName(request.path));
   job.replaceRunning = true;
-  const auto readAlready = ready && document() ? std::optional(document()->file) : std::nullopt;
+  const auto readAlready = (ready || base) && document() ? std::optional(document()->file) : std::nullopt;
   job.work = [this, number, engine = state_.engine, request, keepMarks, historyBytes = run_.historyBytes(),
-              ready = std::move(ready), readAlready,
+              ready = std::move(ready), base = std::move(base), readAlready,
               owner = QPointer(this)](const Progress& progress) -> Worker::Deliver {
     auto opened = std::make_shared<Opened>();
     const auto file =
         readAlready ? *readAlready : stampOf(toQt(request.path));  // before it is read: a change meanwhile is seen
-    auto analysis =
-        ready ? ready : engine->open(request, progress, [&](const ModelFile& read) { tell(owner, number, read); });
+    auto analysis = ready  ? ready
+                    : base ? engine->whatIf(*base, *request.partition, {}, progress).analysis
+                           : engine->open(request, progress, [&](const ModelFile& read) { tell(owner, number, read); });
     progress.at("listings", 0.95);
     opened->document = prepare(analysis, request, progress);
     opened->document->file = file;
@@ -148,6 +204,7 @@ void DocumentController::tell(const QPointer<DocumentController>& owner, std::ui
 
 void DocumentController::publish(const std::shared_ptr<Opened>& opened, bool keepMarks) {
   auto kept = keepMarks ? marks_.keptIn(*opened->document) : Marks::Kept();
+  beginEdits(*opened->document);
   leaveDocument();
   state_.slot = opened->slot;
   state_.document = opened->document;
@@ -189,6 +246,7 @@ void DocumentController::close() {
   cancelOpen();
   state_.worker->cancelAll(this);
   leaveDocument();
+  edits_.clear();
   state_.document.reset();
   Q_EMIT documentChanged();
 }

@@ -1,6 +1,7 @@
 #pragma once
 #include <QObject>
 #include <QPointer>
+#include <QUndoStack>
 #include <memory>
 
 #include "views/session/marks.h"
@@ -41,8 +42,13 @@ class DocumentController : public QObject {
   /// Opens the file that is open with other inputs; breakpoints are kept.
   void reopen(const OpenRequest& request) { startOpen(request, true); }
   /// Goes on with an analysis of the same file under another partition, as whatIf() made it; breakpoints and watches
-  /// are kept.
-  void adopt(std::shared_ptr<const Analysis> analysis, const PartitionOptions& partition);
+  /// are kept. `what` names it in edits().
+  void adopt(std::shared_ptr<const Analysis> analysis, const QString& what);
+  /// All that was adopted for the open file, what is saved as well as cuts, from oldest to newest. A session begins
+  /// with what was adopted before it was written, as one step. Empty for another file.
+  QUndoStack& edits() { return edits_; }
+  /// The adoption that edits().undo() takes back; empty where that is something else.
+  QString adopted() const;
   void cancelOpen();
   void close();
   /// Stops what runs, questions included; takes effect between ops.
@@ -60,9 +66,14 @@ class DocumentController : public QObject {
 
  private:
   struct Opened;
+  class Adoption;
 
-  /// With `ready` nothing is read.
-  void startOpen(const OpenRequest& request, bool keepMarks, std::shared_ptr<const Analysis> ready = {});
+  /// With `ready` nothing is read; with `base` that analysis is derived again for the request's partition.
+  void startOpen(const OpenRequest& request, bool keepMarks, std::shared_ptr<const Analysis> ready = {},
+                 std::shared_ptr<const Analysis> base = {});
+  /// Without an analysis one is derived.
+  void goOn(std::shared_ptr<const Analysis> analysis, const PartitionOptions& partition);
+  void beginEdits(const OpenDocument& opened);
   static void tell(const QPointer<DocumentController>& owner, std::uint64_t number, const ModelFile& read);
   void publish(const std::shared_ptr<Opened>& opened, bool keepMarks);
   void leaveDocument();
@@ -70,6 +81,7 @@ class DocumentController : public QObject {
   void discard(std::shared_ptr<RunSlot> slot);
 
   OpenState state_;
+  QUndoStack edits_;
   RunControl run_;
   Marks marks_;
   Questions questions_;

@@ -55,7 +55,8 @@ struct StagePlan::Outcome {
   BoundSymbolId problemOp;
 };
 
-StagePlan::StagePlan(DocumentController* controller) : QObject(controller), controller_(controller) {
+StagePlan::StagePlan(DocumentController* controller)
+    : QObject(controller), controller_(controller), history_(controller->edits()) {
   connect(controller_, &DocumentController::documentChanged, this, &StagePlan::documentChanged);
 }
 
@@ -71,7 +72,6 @@ void StagePlan::documentChanged() {
   then_ = {};
   busy_ = measuring_ = tentative_ = false;
   if (path != path_) {  // a file that is read again keeps its cuts, by name
-    history_.clear();
     request_ = {};
     begun_ = false;
   }

@@ -105,7 +105,7 @@ class StagePlan : public QObject {
   Cuts placesOf(const std::string& point) const;
 
   DocumentController* controller_;
-  QUndoStack history_;
+  QUndoStack& history_;  ///< of the document
   CutRequest request_;
   std::shared_ptr<const CutBench> bench_;
   std::shared_ptr<const OpCosts> measured_;

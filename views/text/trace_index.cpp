@@ -239,6 +239,10 @@ std::shared_ptr<const TraceIndex> indexTrace(std::shared_ptr<const Analysis> ana
   const auto& trace = traceOf(*analysis, kind);
   if (kind == TraceKind::computation) appendLines(document, trace.ops, index->lines);
   else index->lines = trace.ops;
+  // What the optimizer does is no backward: it is listed by parameter (OptimizerModel).
+  if (const auto& recording = analysis->file.recording; recording && kind == TraceKind::backward)
+    std::erase_if(index->lines,
+                  [&](BoundSymbolId op) { return recording->has(op) && recording->op(op).phase == Phase::optimizer; });
   index->lineOf.assign(document.boundSymbolCount(), -1);
   for (std::size_t i = 0; i < index->lines.size(); ++i)
     index->lineOf[index->lines[i].index] = static_cast<std::int32_t>(i);

@@ -7,6 +7,19 @@
 #include "views/theme/tokens.h"
 
 namespace retrograd::views {
+namespace {
+
+/// A line of code is whole in a narrow panel: it may go on in the next line behind a bracket, a comma or a dot.
+QString breakable(const QString& text) {
+  QString parts;
+  for (const auto c : text) {
+    parts += c;
+    if (QStringLiteral("([,.=").contains(c)) parts += QChar(0x200b);
+  }
+  return parts;
+}
+
+}  // namespace
 
 SentenceButton::SentenceButton(QWidget* parent) : QAbstractButton(parent) {
   setFocusPolicy(Qt::TabFocus);
@@ -32,7 +45,7 @@ void SentenceButton::setWraps() {
 
 int SentenceButton::heightForWidth(int width) const {
   const QRect room(0, 0, std::max(width - 2 * tokens::tight, 1), 100'000);
-  return fontMetrics().boundingRect(room, Qt::TextWordWrap, text()).height() + 2 * tokens::tight;
+  return fontMetrics().boundingRect(room, Qt::TextWordWrap, breakable(text())).height() + 2 * tokens::tight;
 }
 
 QSize SentenceButton::sizeHint() const {
@@ -49,7 +62,7 @@ void SentenceButton::paintEvent(QPaintEvent*) {
   painter.setPen(palette().color(QPalette::Active, QPalette::WindowText));
   const auto area = rect().adjusted(tokens::tight, 0, -tokens::tight, 0);
   const int align = Qt::AlignLeft | Qt::AlignVCenter;
-  if (wraps_) painter.drawText(area, align | Qt::TextWordWrap, text());
+  if (wraps_) painter.drawText(area, align | Qt::TextWordWrap, breakable(text()));
   else painter.drawText(area, align, QFontMetrics(letters).elidedText(text(), Qt::ElideRight, area.width()));
   if (!hasFocus()) return;
   QStyleOptionFocusRect ring;

@@ -64,6 +64,13 @@ class MainWindow : public QMainWindow {
     placePanel(panel, title, area, behind);
     return panel;
   }
+  /// A panel that another one is made with, and shows as a part of itself.
+  template <class P>
+  P* addPart(P* panel) {
+    panels_.insert(&P::staticMetaObject, panel);
+    connect(panel, &Panel::jumpRequested, this, &MainWindow::jumpTo);
+    return panel;
+  }
   /// The panel of this class; there from when its part is installed.
   template <class P>
   P& panel() const {
@@ -139,7 +146,7 @@ class MainWindow : public QMainWindow {
   void askForFile(bool newWindow);
   void editInputs();
   void placePanel(Panel* panel, const QString& title, Qt::DockWidgetArea area, const Panel* behind);
-  static QDockWidget* dockOf(const Panel& panel) { return qobject_cast<QDockWidget*>(panel.parentWidget()); }
+  static QDockWidget* dockOf(const Panel& panel) { return panel.dock(); }
   /// "Stopped at the breakpoint 'kind mm after 2'".
   QString badNumberText() const;
   QString hitText() const;

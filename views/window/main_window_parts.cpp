@@ -16,11 +16,11 @@
 namespace retrograd::views {
 namespace {
 
-constexpr int layoutVersion = 7;
+constexpr int layoutVersion = 8;
 constexpr quint8 graphBit = 1 << 4;  // besides one bit for each trace
 /// Open at the first start. The others open when they are asked for or have something to say.
-const QStringList startDocks{QStringLiteral("modules"), QStringLiteral("inspector"), QStringLiteral("why"),
-                             QStringLiteral("values"), QStringLiteral("memory")};
+const QStringList startDocks{QStringLiteral("modules"), QStringLiteral("why"), QStringLiteral("values"),
+                             QStringLiteral("memory")};
 
 QMenu* withTips(QMenu* menu) {
   menu->setToolTipsVisible(true);
@@ -132,6 +132,8 @@ void MainWindow::makeMenus() {
   file->addActions({a.reload, a.inputs});
   file->addSeparator();
   file->addActions({a.close, a.quit});
+
+  menu("edit", tr("&Edit"))->addActions({a.undo, a.redo});
 
   auto* view = menu("view", tr("&View"));
   for (auto kind : traceKinds) {

@@ -30,6 +30,7 @@ WindowActions::WindowActions(ViewContext context, QWidget* window)
   connect(context_.controller, &DocumentController::documentAboutToChange, this, [this] { noGain_.clear(); });
   connect(context_.controller, &DocumentController::documentChanged, this, &WindowActions::update);
   connect(context_.controller, &DocumentController::openingChanged, this, &WindowActions::update);
+  connect(&context_.controller->edits(), &QUndoStack::indexChanged, this, &WindowActions::updateEdits);
   connect(&context_.controller->questions(), &Questions::askingChanged, this, &WindowActions::update);
   connect(&context_.controller->questions(), &Questions::valuesReady, this, &WindowActions::update);
   connect(context_.execution, &ExecutionState::badValuesChanged, this, &WindowActions::update);
@@ -63,6 +64,11 @@ void WindowActions::addFileActions() {
                QKeySequence(Qt::CTRL | Qt::Key_I));
   close = add("close", tr("&Close"), tr("Closes the file"), QKeySequence(Qt::CTRL | Qt::Key_W));
   quit = add("quit", tr("&Quit"), tr("Closes all windows"), QKeySequence::Quit);
+  undo = add("undo", tr("&Undo"), tr("Takes back what was adopted last: a choice of what is saved, or a cut"),
+             QKeySequence::Undo);
+  redo = add("redo", tr("&Redo"), tr("Adopts again what was taken back last"), QKeySequence::Redo);
+  undo->setIconText(tr("Undo"));  // on buttons
+  redo->setIconText(tr("Redo"));
   quit->setMenuRole(QAction::QuitRole);
 }
 
@@ -255,6 +261,7 @@ void WindowActions::update() {
   for (auto* action : {references, nextUse, previousUse}) allow(action, nothingSelected);
   allow(back, context_.history->canGoBack() ? QString() : tr("No jump to go back from"));
   allow(forward, context_.history->canGoForward() ? QString() : tr("No jump to repeat"));
+  updateEdits();
   updateRun();
   updateQuestions();
   for (const auto& [action, reason] : reasons_) allow(action, reason());
@@ -311,6 +318,19 @@ void WindowActions::updateQuestions() {
       }
   allow(fill, absent);
   allow(saveContents, unknown);
+}
+
+void WindowActions::updateEdits() {
+  const auto& edits = context_.controller->edits();
+  const auto name = [](const QString& word, const QString& what) {
+    return what.isEmpty()
+               ? word
+               : QStringLiteral("%1: %2").arg(word, QString(what).replace(QLatin1Char('&'), QStringLiteral("&&")));
+  };
+  undo->setText(name(tr("&Undo"), edits.undoText()));
+  redo->setText(name(tr("&Redo"), edits.redoText()));
+  allow(undo, edits.canUndo() ? QString() : tr("Nothing was adopted here"));
+  allow(redo, edits.canRedo() ? QString() : tr("Nothing was taken back"));
 }
 
 void WindowActions::updateRun() {

@@ -18,6 +18,7 @@ class WindowActions : public QObject {
   WindowActions(ViewContext context, QWidget* window);
 
   QAction *open, *openWindow, *reload, *inputs, *close, *quit;
+  QAction *undo, *redo;
   QAction *origin, *back, *forward, *toExecution, *find, *findNext, *findPrevious, *goTo, *palette;
   QAction *references, *nextUse, *previousUse;
   QAction *resume, *resumeBack, *pause, *stop, *stepOver, *stepOverBack, *stepInto, *stepIntoBack, *stepOut,
@@ -52,6 +53,7 @@ class WindowActions : public QObject {
   void addValueActions();
   void addViewActions();
   void addChoice(QActionGroup* group, const char* name, const QString& text, int data, bool checked);
+  void updateEdits();
   void updateRun();
   void updateQuestions();
   void updateIcons();

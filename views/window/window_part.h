@@ -10,7 +10,7 @@ namespace retrograd::views {
 // clang-format off: a line for each menu
 enum class PartOrder : std::uint8_t {
   // Panels of the default layout.
-  modules, inspector, why, values, watches, memory, breakpoints, findings, references, checks, compare, whatIf, problems, recordedMemory, job, verdict, panelSizes,
+  modules, why, values, watches, optimizer, memory, breakpoints, findings, references, checks, compare, whatIf, problems, recordedMemory, job, verdict, panelSizes,
   // File, View, Go, Marks
   valueCommands, fileNotice, checkNotice, filter, jumps, notes, source, layouts, pins,
   // File: weights and batch; what messages call these and other choices

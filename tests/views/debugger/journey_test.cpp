@@ -307,7 +307,6 @@ void JourneyTest::byMouse() {
 
   // Before and after recomputation.
   QVERIFY(user.clickLine(TraceKind::forward, {madeIn(saved) + QStringLiteral(" = ")}));
-  SEES(user.clickTab(QStringLiteral("Why")));
   QTRY_VERIFY_WITH_TIMEOUT(user.label(QStringLiteral("why-sentence")).contains(QStringLiteral("is saved, ")), 60000);
   SEES(user.clickButton(window, QStringLiteral("Recompute It")));
   SEES(seesTheChoice(user));

@@ -1,9 +1,11 @@
 #include <QTest>
+#include <QTreeView>
 
 #include "core/formats/recording/recording.h"
 #include "tests/support/source_path.h"
 #include "tests/views/test_program.h"
 #include "tests/views/window_fixture.h"
+#include "views/models/tree_model.h"
 #include "views/text/line_text.h"
 
 namespace retrograd::views {
@@ -16,6 +18,7 @@ class RecordingTest : public QObject {
   void C10_phasesAreHeadingsOfTheListings();
   void C10_aBackwardOpLeadsToItsForwardOp();
   void C11_stepsThroughTheWholeStepAndBack();
+  void W43_theOptimizerIsListedByParameter();
 };
 
 namespace {
@@ -66,6 +69,42 @@ void RecordingTest::C10_aBackwardOpLeadsToItsForwardOp() {
   QCOMPARE(f.selection().op(), analysis.links.forwardOf(*analysis.document, linked));
   f.press(Qt::Key_G);
   QCOMPARE(f.selection().op(), linked);
+}
+
+// W43: value, gradient, what is kept, update and ops of each parameter; none of it in Backward.
+void RecordingTest::W43_theOptimizerIsListedByParameter() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(recording()));
+  const auto& recorded = *f.analysis().file.recording;
+  int ops = 0;
+  for (auto op : f.analysis().joint.ops)
+    if (recorded.op(op).phase == Phase::optimizer) {
+      ++ops;
+      QCOMPARE(f.listing(TraceKind::backward).rowOf(op), -1);
+      QVERIFY(f.listing(TraceKind::joint).rowOf(op) >= 0);
+    }
+  QVERIFY(ops > 0);
+  f.raise("dock-optimizer");
+  auto& tree = *f.window().findChild<QTreeView*>(QStringLiteral("optimizer"));
+  const auto* model = tree.model();
+  QTRY_VERIFY(model->rowCount() >= static_cast<int>(recorded.optimized.size()));
+  QVERIFY(f.quiet());
+  for (int row = 0; row < static_cast<int>(recorded.optimized.size()); ++row) {
+    const auto parameter = model->index(row, 0);
+    QCOMPARE(parameter.data().toString().toStdString(), recorded.optimized[row]);
+    QStringList rows;
+    for (int i = 0; i < model->rowCount(parameter); ++i) rows << model->index(i, 0, parameter).data().toString();
+    for (const auto* wanted : {"value", "gradient", "update", "ops"})
+      QVERIFY2(rows.contains(QLatin1String(wanted)), qPrintable(rows.join(QLatin1Char(' '))));
+    QVERIFY2(parameter.siblingAtColumn(1).data().toString().startsWith(QStringLiteral("update: norm ")),
+             qPrintable(parameter.siblingAtColumn(1).data().toString()));
+    QVERIFY(!tree.isExpanded(parameter));
+  }
+  const auto gradient = model->index(1, 0, model->index(0, 0));
+  tree.expand(model->index(0, 0));
+  QTest::mouseClick(tree.viewport(), Qt::LeftButton, Qt::NoModifier, tree.visualRect(gradient).center());
+  QCOMPARE(f.selection().op().index, gradient.data(opRole).toInt());
+  f.picture(QStringLiteral("W43-optimizer"));
 }
 
 void RecordingTest::C11_stepsThroughTheWholeStepAndBack() {

@@ -132,7 +132,7 @@ void MovingTest::escapeLeadsBack() {
   f.press(Qt::Key_Escape);  // once: further is Alt+Left
   QCOMPARE(f.selection().op(), ops[3]);
   f.window().jumpTo(ops[6]);
-  front(f, "inspector");
+  front(f, "why");
   tree(f, "inspector").setFocus();
   f.press(Qt::Key_Escape);
   QCOMPARE(f.selection().op(), ops[3]);
@@ -151,7 +151,7 @@ void MovingTest::aPinnedDockStays() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic:3")));
   const auto& ops = f.analysis().forward.ops;
-  for (const auto* name : {"inspector", "references", "values"}) {
+  for (const auto* name : {"why", "references", "values"}) {
     front(f, name);
     f.click(TraceKind::forward, ops[1]);
     QTRY_VERIFY(!shown(tree(f, name)).isEmpty());
@@ -240,39 +240,39 @@ void MovingTest::questionsEndThePin() {
 void MovingTest::aPinOutlivesReading() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic:3")));
-  front(f, "inspector");
+  front(f, "why");
   f.click(TraceKind::forward, f.analysis().forward.ops[1]);
-  QTest::mouseClick(&pin(f, "inspector"), Qt::LeftButton);
+  QTest::mouseClick(&pin(f, "why"), Qt::LeftButton);
   f.click(TraceKind::forward, f.analysis().forward.ops[5]);
   const auto before = shown(tree(f, "inspector"));
-  const auto title = dock(f, "inspector").windowTitle();
+  const auto title = dock(f, "why").windowTitle();
   const auto document = f.controller().document();
   f.controller().reload();
   QTRY_VERIFY(f.controller().document() != document && !f.controller().opening());
-  QVERIFY(pin(f, "inspector").isChecked());
+  QVERIFY(pin(f, "why").isChecked());
   QCOMPARE(shown(tree(f, "inspector")), before);
-  QCOMPARE(dock(f, "inspector").windowTitle(), title);
+  QCOMPARE(dock(f, "why").windowTitle(), title);
   QVERIFY(f.open(QStringLiteral("synthetic:2")));  // another file
-  QVERIFY(!pin(f, "inspector").isChecked());
+  QVERIFY(!pin(f, "why").isChecked());
   f.click(TraceKind::forward, f.analysis().forward.ops[0]);
   QVERIFY(!shown(tree(f, "inspector")).isEmpty());
 }
 
 void MovingTest::pinsHaveAKeyAndSayWhyNot() {
   WindowFixture f;
-  auto* action = f.window().findChild<QAction*>(QStringLiteral("action-pin-inspector"));
+  auto* action = f.window().findChild<QAction*>(QStringLiteral("action-pin-why"));
   QVERIFY(!action->isEnabled() && action->toolTip().contains(QStringLiteral("No file is open")));
   QVERIFY(f.open(QStringLiteral("synthetic:3")));
   QVERIFY(f.quiet());
   f.selection().select({});
   QVERIFY(!action->isEnabled() && action->toolTip().contains(QStringLiteral("Nothing is selected")));
-  front(f, "inspector");
+  front(f, "why");
   f.click(TraceKind::forward, f.analysis().forward.ops[1]);
   f.press(Qt::Key_P, Qt::ShiftModifier);  // the focus is in a listing
   QVERIFY(!action->isChecked());
   tree(f, "inspector").setFocus();
   f.press(Qt::Key_P, Qt::ShiftModifier);
-  QVERIFY(action->isChecked() && pin(f, "inspector").isChecked());
+  QVERIFY(action->isChecked() && pin(f, "why").isChecked());
   f.press(Qt::Key_P, Qt::ShiftModifier);
   QVERIFY(!action->isChecked());
 }
@@ -284,20 +284,20 @@ void MovingTest::theTitleSaysWhatAPanelShows() {
   const auto& ops = f.analysis().forward.ops;
   const auto& document = *f.analysis().document;
   const auto called = [&](BoundSymbolId op) { return nameOf(document, document.outputs(op)[0], nullptr); };
-  auto& inspector = dock(f, "inspector");
+  auto& inspector = dock(f, "why");
   const auto* shown = inspector.findChild<ElidedLabel*>(QStringLiteral("shown"), Qt::FindDirectChildrenOnly);
   QVERIFY(shown);
-  front(f, "inspector");
+  front(f, "why");
   f.selection().select(ops[0]);
   QCOMPARE(shown->text(), called(ops[0]));
   f.selection().select(ops[1]);
   QCOMPARE(shown->text(), called(ops[1]));
   QVERIFY(called(ops[0]) != called(ops[1]));
-  QCOMPARE(inspector.windowTitle(), QStringLiteral("Inspector"));
-  QCOMPARE(inspector.toggleViewAction()->text(), QStringLiteral("Inspector"));
+  QCOMPARE(inspector.windowTitle(), QStringLiteral("Why"));
+  QCOMPARE(inspector.toggleViewAction()->text(), QStringLiteral("Why"));
   QVERIFY(QTest::qWaitFor([&] { return shown->isVisible() && shown->width() > 0; }));
-  QVERIFY(shown->geometry().right() < pin(f, "inspector").x());
-  pin(f, "inspector").click();
+  QVERIFY(shown->geometry().right() < pin(f, "why").x());
+  pin(f, "why").click();
   f.selection().select(ops[0]);
   QCOMPARE(shown->text(), QString());
   QVERIFY(inspector.windowTitle().contains(called(ops[1])));

@@ -174,7 +174,7 @@ void NotesTest::aNameIsReadInEveryPanel() {
   const auto value = tables.outputs(made)[0];
   const auto given = QString::fromStdString(tables.displayName(value));
   const auto both = QStringLiteral("hidden (%1)").arg(given);
-  for (const auto* dock : {"dock-inspector", "dock-why", "dock-values", "dock-references"}) {
+  for (const auto* dock : {"dock-why", "dock-values", "dock-references"}) {
     front(f, dock);
     const auto* tree = f.window().findChild<QTreeView*>(QLatin1String(dock).mid(5));
     const auto text = [&] { return linesOf(*tree->model()).join(QLatin1Char('\n')); };
@@ -189,7 +189,7 @@ void NotesTest::aNameIsReadInEveryPanel() {
   }
   notes(f).edit({}, value, [](Note& n) { n.name = "hidden"; });
   // Where it is read, too; both names where there is room for them.
-  front(f, "dock-inspector");
+  front(f, "dock-why");
   f.selection().select(reader);
   QTRY_VERIFY(linesOf(f, "inspector").filter(QStringLiteral("(hidden)")).size() > 0);
   QVERIFY2(linesOf(f, "inspector").filter(both).size() == 1,
@@ -200,9 +200,9 @@ void NotesTest::aNameIsReadInEveryPanel() {
   QCOMPARE(values->index(0, ValuesModel::valueName).data().toString(), QStringLiteral("hidden"));
   QCOMPARE(values->index(0, ValuesModel::valueName).data(Qt::ToolTipRole).toString(), both);
   f.selection().select(made, value);
-  f.window().findChild<QAction*>(QStringLiteral("action-pin-inspector"))->trigger();
-  QCOMPARE(f.window().findChild<QDockWidget*>(QStringLiteral("dock-inspector"))->windowTitle(),
-           QStringLiteral("Inspector (pinned: hidden)"));
+  f.window().findChild<QAction*>(QStringLiteral("action-pin-why"))->trigger();
+  QCOMPARE(f.window().findChild<QDockWidget*>(QStringLiteral("dock-why"))->windowTitle(),
+           QStringLiteral("Why (pinned: hidden)"));
 }
 
 void NotesTest::aNameIsGoneTo() {

@@ -56,7 +56,7 @@ void VerdictsTest::checksNeverSayRightOfALostBackward() {
 void VerdictsTest::aClickElsewhereClosesTheWholeText() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic:3")));
-  front(f, "dock-inspector");
+  front(f, "dock-why");
   f.click(TraceKind::forward, f.analysis().forward.ops[1]);
   auto& tree = *f.window().findChild<QTreeView*>(QStringLiteral("inspector"));
   const auto schema = rowWith(*tree.model(), QStringLiteral("schema"));

@@ -15,6 +15,7 @@
 #include "views/docks/memory_dock.h"
 #include "views/docks/why_dock.h"
 #include "views/models/why_model.h"
+#include "views/stages/stage_plan.h"
 #include "views/text/format.h"
 #include "views/text/line_text.h"
 
@@ -36,6 +37,9 @@ class WhatIfTest : public QObject {
   void aSliderTradesMemoryForTime();
   void theCurveOfAChoiceIsOverMemory();
   void W44_whySaysItInASentenceWithLinks();
+  void W44_whyAndInspectorAreOneColumn();
+  void W46_allThatIsAdoptedIsUndoneAndRedone();
+  void W46_aSavedSessionUndoesWhatItHasAdopted();
 
  private:
   WhyDock& why() { return fixture_->window().panel<WhyDock>(); }
@@ -190,6 +194,75 @@ void WhatIfTest::W44_whySaysItInASentenceWithLinks() {
   QTest::mouseClick(reader, Qt::LeftButton);
   QVERIFY2(shortOpName(*f.analysis().document, f.selection().op()).contains(QStringLiteral("gelu_backward")),
            "the link leads to the reader");
+}
+
+void WhatIfTest::W44_whyAndInspectorAreOneColumn() {
+  WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
+  f.window().resize(1500, 900);
+  QVERIFY(f.open(modelFile("resources/samples/tiny_gpt.pt2")));
+  QVERIFY(f.quiet() && standsStill(f.window()));
+  auto* dock = f.raise("dock-why");
+  QVERIFY2(dock->width() >= 360, qPrintable(QString::number(dock->width())));
+  f.click(TraceKind::forward, f.analysis().forward.ops[3]);
+  QVERIFY(f.quiet());
+  const auto* card = dock->findChild<QFrame*>(QStringLiteral("why-card"));
+  const auto* inspector = dock->findChild<QTreeView*>(QStringLiteral("inspector"));
+  QVERIFY(card->isVisible() && inspector->isVisible());
+  QVERIFY(card->mapTo(dock, QPoint()).y() < inspector->mapTo(dock, QPoint()).y());
+  QVERIFY(inspector->model()->rowCount() > 0);
+}
+
+// W46: one history, from newest to oldest, whatever was adopted.
+void WhatIfTest::W46_allThatIsAdoptedIsUndoneAndRedone() {
+  auto& f = *fixture_;
+  auto *undo = f.window().actions().undo, *redo = f.window().actions().redo;
+  QVERIFY(f.window().menu("edit")->actions() == (QList<QAction*>{undo, redo}));
+  QVERIFY(!undo->isEnabled() && !redo->isEnabled());
+  trigger(f, "checkpoint-blocks");
+  QVERIFY(answered() && adopt());
+  const auto first = f.analysis().request.partition;
+  QVERIFY2(undo->text().startsWith(QStringLiteral("&Undo: If each block")), qPrintable(undo->text()));
+  CutRequest request;
+  request.stages = 2;
+  f.window().context().stages->change(request, QStringLiteral("Two stages"));
+  QVERIFY(f.quiet());
+  QCOMPARE(undo->text(), QStringLiteral("&Undo: Two stages"));
+  const auto key = [&](const QAction* command) {
+    const auto keys = command->shortcut()[0];
+    f.press(keys.key(), keys.keyboardModifiers());
+    return f.quiet();
+  };
+  QVERIFY(key(undo));
+  QCOMPARE(f.window().context().stages->request().stages, std::size_t(0));
+  QCOMPARE(f.analysis().request.partition, first);
+  QVERIFY(key(undo));
+  QTRY_COMPARE(f.analysis().request.partition, PartitionOptions());
+  QVERIFY(!undo->isEnabled());
+  QVERIFY(f.quiet() && key(redo));
+  QTRY_COMPARE(f.analysis().request.partition, first);
+  QVERIFY(f.quiet() && key(redo));
+  QCOMPARE(f.window().context().stages->request().stages, std::size_t(2));
+  QVERIFY(!redo->isEnabled());
+}
+
+// W46: also after saving and opening again.
+void WhatIfTest::W46_aSavedSessionUndoesWhatItHasAdopted() {
+  auto& f = *fixture_;
+  trigger(f, "checkpoint-blocks");
+  QVERIFY(answered() && adopt());
+  const auto adopted = f.analysis().request.partition;
+  QTemporaryDir folder;
+  const auto path = folder.filePath(QStringLiteral("blocks.retrograd"));
+  liveEngine()->save(f.analysis(), f.controller().document()->request.path, path.toStdString(), true, {});
+  QVERIFY(f.open(path));
+  QCOMPARE(f.analysis().request.partition, adopted);
+  auto* undo = f.window().actions().undo;
+  QVERIFY(undo->isEnabled());
+  f.press(Qt::Key_Z, Qt::ControlModifier);
+  QTRY_COMPARE(f.analysis().request.partition, PartitionOptions());
+  QVERIFY(f.quiet() && !undo->isEnabled());
+  f.window().actions().redo->trigger();
+  QTRY_COMPARE(f.analysis().request.partition, adopted);
 }
 
 // Why saved, what if, adopt: three actions. Undo: one, next to what was adopted, by mouse or keyboard.

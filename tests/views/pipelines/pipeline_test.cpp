@@ -217,7 +217,7 @@ void PipelineTest::cutsAreSetAndTakenAwayByKey() {
 void PipelineTest::cutsAreUndoneAndRedone() {
   const auto f = opened();
   QVERIFY(f);
-  auto* undo = action(*f, "action-undo-cut");
+  auto* undo = action(*f, "action-undo");
   QVERIFY(!undo->isEnabled());
   QVERIFY(ask(*f, equal(2)));
   QVERIFY(ask(*f, equal(3)));
@@ -238,7 +238,7 @@ void PipelineTest::cutsAreUndoneAndRedone() {
   QVERIFY(settled(*f));
   QCOMPARE(cut(*f).stages(), 1);
   QVERIFY(!undo->isEnabled());
-  auto* redo = action(*f, "action-redo-cut");
+  auto* redo = action(*f, "action-redo");
   for (int i = 0; i < 3; ++i) {
     QVERIFY(redo->isEnabled());
     redo->trigger();

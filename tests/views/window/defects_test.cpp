@@ -84,7 +84,7 @@ void DefectsTest::treesAreCopiedByMenuAndByKey() {
   QVERIFY(f.open(QStringLiteral("synthetic:3")));
   f.click(TraceKind::forward, f.analysis().forward.ops[1]);
   for (const auto& [dock, name] :
-       {std::pair("dock-inspector", "inspector"), {"dock-modules", "modules"}, {"dock-values", "values"}}) {
+       {std::pair("dock-why", "inspector"), {"dock-modules", "modules"}, {"dock-values", "values"}}) {
     toFront(f);
     front(f, dock);
     auto* tree = child<QTreeView>(f, name);
@@ -223,7 +223,8 @@ void DefectsTest::theTooltipPromisesWhatAClickDoes() {
   auto& view = f.listing(TraceKind::backward);
   const auto row = view.rowOf(f.analysis().backward.ops[4]);
   const auto rect = view.rowRect(row);
-  const QPoint left(rect.height() / 2, rect.center().y()), right(rect.height() * 7 / 6, rect.center().y());
+  const int line = rect.height() / static_cast<int>(1 + view.shownCode(row).breaks.size());
+  const QPoint left(line / 2, rect.top() + line / 2), right(line * 7 / 6, rect.top() + line / 2);
   const auto promise = QStringLiteral("set a breakpoint");
   QVERIFY2(!tipAt(view.viewport(), right).contains(promise), qPrintable(QToolTip::text()));
   QTest::mouseClick(view.viewport(), Qt::LeftButton, Qt::NoModifier, right);

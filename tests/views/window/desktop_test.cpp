@@ -98,7 +98,7 @@ void DesktopTest::presetsShowWhatTheyName() {
     QCOMPARE(window.listings().isGraphShown(), preset.graph);
   }
   action(window, "reset-layout")->trigger();
-  for (const auto* name : {"dock-modules", "dock-inspector", "dock-why", "dock-values", "dock-memory"})
+  for (const auto* name : {"dock-modules", "dock-why", "dock-values", "dock-memory"})
     QVERIFY2(!dock(window, name)->isHidden(), name);
   QVERIFY(window.listings().isShown(TraceKind::forward) && !window.listings().isShown(TraceKind::joint) &&
           !window.listings().isGraphShown());

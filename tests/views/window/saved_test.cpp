@@ -58,7 +58,8 @@ void SavedTest::listingGraphWhyAndCompareAgree() {
     std::int64_t ofLine = 0;
     for (auto value : document.outputs(op))
       if (value) ofLine += open.saved.costOf(value);
-    QCOMPARE(lineOf(document, op, &open.saved, true).words[TextColumn::saved], ofLine > 0 ? bytesText(ofLine) : QString());
+    QCOMPARE(lineOf(document, op, &open.saved, true).words[TextColumn::saved],
+             ofLine > 0 ? bytesText(ofLine) : QString());
     lines += ofLine;
   }
   QCOMPARE(lines, all);

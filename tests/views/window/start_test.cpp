@@ -207,7 +207,7 @@ void StartTest::theStartPageHasTheWindow() {
   f.window().resize(1280, 800);
   QVERIFY(f.open(QStringLiteral("synthetic6")));
   const auto first = visible(f.window());
-  for (const char* name : {"dock-inspector", "dock-memory", "dock-modules", "dock-values", "dock-why"})
+  for (const char* name : {"dock-memory", "dock-modules", "dock-values", "dock-why"})
     QVERIFY2(first.contains(QLatin1String(name)), name);
   const auto* modules = f.window().findChild<QDockWidget*>(QStringLiteral("dock-modules"));
   QVERIFY2(modules->width() > 120 && modules->width() < f.window().width() / 3,

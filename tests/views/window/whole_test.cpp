@@ -135,7 +135,7 @@ void WholeTest::aSmallFirstWindowIsWhole() {
   QVERIFY(standsStill(f.window()));
   QCOMPARE(f.window().width(), 1088);
   for (const auto& [name, least] :
-       {std::pair("dock-modules", 140), {"dock-why", 280}, {"dock-memory", 340}, {"dock-values", 340}}) {
+       {std::pair("dock-modules", 140), {"dock-why", 260}, {"dock-memory", 340}, {"dock-values", 340}}) {
     const int width = f.window().findChild<QDockWidget*>(QLatin1String(name))->width();
     QVERIFY2(width >= least,
              qPrintable(QStringLiteral("%1 has %2 of %3").arg(QLatin1String(name)).arg(width).arg(least)));
