@@ -84,7 +84,7 @@ int readAndGo(int argc, char** argv, const std::function<int(const CommandLine&)
       "window. The subcommands need no display."};
   app.name("retrograd");
   app.footer("Exit codes: 0 success, 1 a check failed, 2 bad input or use, 130 after Ctrl+C.");
-  app.set_version_flag("--version", cli::versionText, "print the version and that of LibTorch");
+  app.set_version_flag("--version", cli::versionText, "print the versions of Retrograd and LibTorch");
   std::vector<std::string> files;
   app.add_option("files", files, "files to open in the window");
   app.require_subcommand(0, 1);

@@ -120,8 +120,8 @@ class Splitter {
                std::any_of(outputs.begin(), outputs.end(), [&](ValueId id) { return id && needed.contains(id); });
       };
       if (stageCount() > 1 && std::none_of(ops.begin(), ops.end(), isNeeded)) {
-        split_.notes.push_back(fmt::format("{} op{} from {} on make no stage: nobody needs what they compute",
-                                           ops.size(), ops.size() == 1 ? "" : "s", nameOf(document_, ops.front())));
+        split_.notes.push_back(fmt::format("{} op{} from {} on are left out: no stage needs their results", ops.size(),
+                                           ops.size() == 1 ? "" : "s", nameOf(document_, ops.front())));
         continue;
       }
       for (auto op : ops)

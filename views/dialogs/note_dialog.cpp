@@ -21,7 +21,7 @@ NoteDialog::NoteDialog(Kind kind, const QString& what, const QString& text, QWid
   about->setFont(Theme::codeFont());
   constexpr int width = 560;
   about->setText(QFontMetrics(about->font()).elidedText(what, Qt::ElideRight, width - 30));
-  auto* hint = new QLabel(isComment ? tr("Shift+Enter begins a new line; an empty comment is none.")
+  auto* hint = new QLabel(isComment ? tr("Shift+Enter begins a new line; an empty comment removes it.")
                                     : tr("Shown instead of the value's own name; an empty one restores that."),
                           this);
   if (isComment) {

@@ -200,7 +200,7 @@ CompareDock::Fields CompareDock::fields() const {
     fields.other.path = path.toStdString();
     words << QFileInfo(path).fileName();
   }
-  fields.words = words.isEmpty() ? tr("the same once more") : words.join(QStringLiteral(", "));
+  fields.words = words.isEmpty() ? tr("a second run of the same") : words.join(QStringLiteral(", "));
   fields.tolerance = usualTolerance(fields.other.precision);
   if (const auto text = tolerance_->text().trimmed(); !text.isEmpty()) {
     bool isNumber = false;

@@ -169,7 +169,7 @@ bool FindingsDock::lookedAtAll() const {
 
 QString FindingsDock::emptyText() const {
   if (context_.controller->document() && lookedAtAll())
-    return tr("Nothing was found in the whole run. Check the Run looks at one once more");
+    return tr("Nothing was found in the whole run. Check the Run runs it again");
   return unlessClosed(
       tr("Nothing was found so far. Check the Run looks for NaN and Inf in a whole run; Walk to the Root leads from "
          "one to the op that made it"));

@@ -21,8 +21,8 @@ QString tipOf(MemoryUse use) {
     case MemoryUse::saved: return tr("Activations kept for the backward");
     case MemoryUse::result: return tr("Outputs of the computation that nothing saves");
     case MemoryUse::gradient: return tr("Gradients of parameters and inputs");
-    case MemoryUse::forward: return tr("Values of the forward that it lets go itself");
-    case MemoryUse::backward: return tr("Values of the backward that it lets go itself, recomputed ones included");
+    case MemoryUse::forward: return tr("Values of the forward that the forward frees");
+    case MemoryUse::backward: return tr("Values of the backward that the backward frees, recomputed ones included");
   }
   return {};
 }

@@ -231,7 +231,7 @@ void ScheduleDock::showRequest() {
   ranks_->setValue(request_.ranks);
   each_->setEnabled(kind && kind->fixedStagesPerRank == 0);
   each_->setToolTip(each_->isEnabled() ? tr("Stages that each rank holds")
-                                       : tr("This schedule has a number of its own"));
+                                       : tr("This schedule has a fixed number of stages on each rank"));
   each_->setValue(stagesPerRank(request_));
   microbatches_->setValue(request_.microbatches);
   link_->setValue(request_.link);

@@ -195,8 +195,8 @@ void SourceDock::refresh() {
   path_->clear();
   showProblem(!op ? unlessClosed(tr("Select an op to see the Python source that it comes from"))
               : document->analysis->document->sourceCount()
-                  ? tr("This op has no source: none is known of what it comes from")
-                  : tr("The model says of no op where it comes from"));
+                  ? tr("This op has no source, nor has the op that it comes from")
+                  : tr("The model has no source lines"));
 }
 
 void SourceDock::read() {

@@ -51,7 +51,7 @@ QString StageCheckDock::emptyText() const {
   const auto& cut = context_.stages->cut();
   return unlessClosed(cut && cut->stages() > 1
                           ? tr("Check runs the stages and the whole model, and compares what they give")
-                          : tr("The model is in one piece: cut it in the panel Stages first"));
+                          : tr("The model is not cut: cut it in the panel Stages first"));
 }
 
 void StageCheckDock::planChanged() {

@@ -369,7 +369,7 @@ void StagesDock::refreshMessage() {
   else if (plan_->busy()) text = tr("Cutting...");
   else if (!plan_->hasMarks())
     text =
-        tr("The model is in one piece. Cut it into equal stages, at points, or before an op that you choose in a "
+        tr("The model is not cut. Cut it into equal stages, at points, or before an op that you choose in a "
            "listing (K).");
   message_->setText(text);
   message_->parentWidget()->setVisible(!text.isEmpty());

@@ -227,7 +227,7 @@ void ValuesDock::showDetail(const ValueReport& report) {
   showElements(*elements_, {}, *report.detail);
   if (!withGradient_->isChecked()) return;
   const auto& analysis = *context_.controller->document()->analysis;
-  if (!report.beside) return beside_->clear(tr("It has no gradient, and is none"));
+  if (!report.beside) return beside_->clear(tr("It has no gradient and is not a gradient"));
   const bool isGradient = valueOfGradient(analysis, report.detail->value).valid();
   showElements(*beside_, isGradient ? tr("its value: ") : tr("its gradient: "), *report.beside);
 }

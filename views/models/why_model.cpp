@@ -123,7 +123,7 @@ class WhyModel::Filler {
     if (why.maker) return tr("not saved: the backward does not read it");
     if (document_.value(why.value).kind == ValueKind::cotangent)
       return tr("the gradient that the backward begins with: it is given");
-    return tr("not saved: it is there all the time");
+    return tr("not saved: it is always in memory");
   }
 
   void recomputeSection() {

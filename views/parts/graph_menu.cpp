@@ -66,8 +66,8 @@ class GraphMenu {
         "graph-module", tr("Zoom to &Module"),
         tr("Shows the module that the selected op is in, both lanes of it; again: the module around it"),
         QKeySequence(Qt::Key_M), [](GraphView& graph) { graph.zoomToModule(); }, true);
-    add("graph-full-size", tr("Full Si&ze"), tr("Boxes in the size in which they are read best"),
-        QKeySequence(Qt::Key_1), [](GraphView& graph) { graph.zoomToFullSize(); });
+    add("graph-full-size", tr("Full Si&ze"), tr("Shows boxes at full size"), QKeySequence(Qt::Key_1),
+        [](GraphView& graph) { graph.zoomToFullSize(); });
     // Ctrl+= and Ctrl+- are Larger Text and Smaller Text, which zoom while the graph has the focus.
     add("graph-zoom-in", tr("Zoom &In"), tr("Closer (Ctrl+= in the graph, Ctrl and wheel)"), {},
         [](GraphView& graph) { graph.zoomBy(1.25, graph.rect().center()); });
@@ -189,9 +189,8 @@ class GraphWays : public QObject {
       menu->addAction(action);
       return action;
     };
-    auto* begin =
-        add("graph-way-from", tr("Begin a Path Here"),
-            tr("The selected op is where the ways begin that the next command lights"), [this] { beginHere(); });
+    auto* begin = add("graph-way-from", tr("Begin a Path Here"),
+                      tr("Begins paths at the selected op: the next command lights them"), [this] { beginHere(); });
     auto* end =
         add("graph-way-to", tr("Light All Pa&ths to Here"),
             tr("Lights all ways along values from where a path was begun to the selected op; Esc in the graph ends it"),

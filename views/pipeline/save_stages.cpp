@@ -21,7 +21,7 @@ QString whyNot(const ViewContext& context) {
   if (context.stages->busy()) return tr("The model is being cut");
   if (!context.stages->cut() && !context.stages->problem().isEmpty())
     return tr("The cuts asked for are refused: see Stages");
-  return context.stages->hasMarks() ? QString() : tr("The model is in one piece: cut it first");
+  return context.stages->hasMarks() ? QString() : tr("The model is not cut: cut it first");
 }
 
 void save(MainWindow& window, const QString& folder) {

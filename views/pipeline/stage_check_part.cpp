@@ -15,7 +15,7 @@ QString whyNot(const ViewContext& context, const StageCheckDock& dock) {
   if (context.stages->busy()) return tr("The model is being cut");
   if (!context.stages->cut() && !context.stages->problem().isEmpty())
     return tr("The cuts asked for are refused: see Stages");
-  return context.stages->hasMarks() ? QString() : tr("The model is in one piece: cut it first");
+  return context.stages->hasMarks() ? QString() : tr("The model is not cut: cut it first");
 }
 
 const WindowPart stageCheckPart(PartOrder::stageCheck, [](MainWindow& window) {

@@ -336,7 +336,7 @@ QString StagePlan::noCutReason(const std::string& module, bool after) const {
 
 QString StagePlan::noRemoveReason(BoundSymbolId op) const {
   if (!controller_->document()) return tr("No file is open");
-  if (!hasMarks()) return tr("The model is in one piece");
+  if (!hasMarks()) return tr("The model is not cut");
   if (busy_) return tr("The model is being cut");
   if (!op) return tr("No op is selected");
   const int stage = cut_->stageOf(op);

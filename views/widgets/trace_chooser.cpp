@@ -52,7 +52,7 @@ void TraceChooser::follow(const OpenDocument* document, const QString& tried) {
       if (const auto pass = toQt(analysis.joint.history[i].pass); !passes.contains(pass)) passes << pass;
     for (const auto& pass : passes)
       add(tr("After %1").arg(pass), {Kind::pass, pass},
-          tr("The joint as this pass left it; the model is derived once more for it"));
+          tr("The joint as this pass left it; the model is derived again for it"));
     if (!tried.isEmpty()) add(tried, {Kind::tried, {}}, tr("What the Why dock tried"));
     add(tr("With minimum saved bytes"), {Kind::fewestBytes, {}}, tr("The same model under the partition min-cut"));
     add(tr("If everything were recomputed"), {Kind::recomputeAll, {}},

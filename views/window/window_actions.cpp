@@ -122,11 +122,10 @@ void WindowActions::addGoActions() {
                 QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_P));
   references = add("references", tr("&References"),
                    tr("Who makes, reads and saves the selected value, and its gradient"), QKeySequence(Qt::Key_X));
-  nextUse = add("next-use", tr("Next &Use"), tr("To the next place that has to do with the selected value"),
-                QKeySequence(Qt::Key_BracketRight));
-  previousUse =
-      add("previous-use", tr("Previous U&se"), tr("To the place before that has to do with the selected value"),
-          QKeySequence(Qt::Key_BracketLeft));
+  nextUse =
+      add("next-use", tr("Next &Use"), tr("To the next use of the selected value"), QKeySequence(Qt::Key_BracketRight));
+  previousUse = add("previous-use", tr("Previous U&se"), tr("To the previous use of the selected value"),
+                    QKeySequence(Qt::Key_BracketLeft));
   find = add("find", tr("&Find..."), tr("Finds text in the active listing"), QKeySequence::Find);
   findNext = add("find-next", tr("Find &Next"), tr("Finds the next line with the text"), QKeySequence(Qt::Key_F3));
   findPrevious = add("find-previous", tr("Find Pre&vious"), tr("Finds the line before with the text"),
@@ -139,12 +138,12 @@ void WindowActions::addRunActions() {
                "continue");
   resumeBack = add("continue-back", tr("Run Bac&k"), tr("Runs back to the breakpoint before or the start"),
                    QKeySequence(back | Qt::Key_F5), "continue-back");
-  pause = add("pause", tr("&Pause"), tr("Halts the run between two ops; it can go on from there, in either direction"),
+  pause = add("pause", tr("&Pause"), tr("Pauses between two ops; continue in either direction"),
               QKeySequence(Qt::Key_F6), "pause");
-  stop = add("stop", tr("&Stop"), tr("Stops what runs, questions and files that are being read included"),
+  stop = add("stop", tr("&Stop"), tr("Stops the run, a question, or the reading of a file"),
              QKeySequence(Qt::SHIFT | Qt::Key_F5), "stop");
   stepOver = add("step-over", tr("Step &Over"),
-                 tr("Runs all that comes of one operation of the computation, a branch of cond included"),
+                 tr("Runs all ops of one operation of the computation, a branch of cond included"),
                  QKeySequence(Qt::Key_F10), "step-over");
   stepOverBack = add("step-over-back", tr("Step Back"), tr("Undoes the ops of one operation"),
                      QKeySequence(back | Qt::Key_F10), "step-over-back");

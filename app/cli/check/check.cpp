@@ -65,12 +65,12 @@ Run setUpCheck(Parser parser) {
   addOrder(parser, checks->check.order, checks->check.again);
   addDevice(parser, checks->check.device);
   const auto recording = std::make_shared<RecordingChecks>();
-  parser.flag("--strict", recording->strict,
-              "of a recorded step: a custom Function, hook, detach or no_grad that changes a gradient is a fault");
-  parser.add(
-      "--against", recording->against,
-      "of a recorded step: a recording that is right; a cut of the gradient that it lacks is a fault. Of several "
-      "ranks: one process on the whole batch, whose gradients they need to have");
+  parser.flag(
+      "--strict", recording->strict,
+      "of a recorded step: a suspicion (custom Function, hook, detach, no_grad, what the loop does) is a fault");
+  parser.add("--against", recording->against,
+             "of a recorded step: a recording of a good one; a suspicion that it lacks is a fault. Of several ranks: "
+             "one process on the whole batch, whose gradients they need to have");
   return [checks, recording](const Progress& progress) {
     checks->requireFileOrSuite("check");
     const bool isOne = checks->suite.empty() && checks->files.size() == 1;

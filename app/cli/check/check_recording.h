@@ -12,7 +12,7 @@ struct RecordingChecks {
 };
 
 /// `check` of a recording: runs its ops again, compares each hash, derives the gradient of each op and compares it with
-/// the recorded one, judges health, and prints the verdict as text or JSON (docs/check-recording.schema.json). The exit
+/// the recorded one, judges health, and prints the verdict as text or JSON (docs/report.schema.json). The exit
 /// code: 0 where all agree and the step is sound, 1 for a fault, 2 where not all could be compared. Throws as
 /// readRecording().
 int checkRecording(const std::string& path, const RecordingChecks& checks, const Progress& progress);

@@ -11,7 +11,8 @@ namespace retrograd::cli {
 
 void Checks::addTo(Parser parser, const std::string& referenceHelp) {
   const auto one =
-      parser.add("file", files, "models (.pt2, TorchScript, printed traces), .retrograd sessions, or a job's log");
+      parser.add("file", files,
+                 "models (.pt2, TorchScript, printed traces), .retrograd sessions, a recorded step, or a job's log");
   one.excludes(parser.add("--suite", suite, "a folder: check every .pt2 file below it"));
   parser.add("--reference", check.reference, referenceHelp);
   addFormat(parser, format);

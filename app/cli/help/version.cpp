@@ -29,7 +29,7 @@ Run setUpVersion(Parser parser) {
   };
 }
 
-const Registration registrationVersion("version", "print the version and that of LibTorch", setUpVersion);
+const Registration registrationVersion("version", "print the versions of Retrograd and LibTorch", setUpVersion);
 
 }  // namespace
 }  // namespace retrograd::cli

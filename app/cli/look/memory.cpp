@@ -137,9 +137,9 @@ Run setUpMemory(Parser parser) {
       "--trace", arguments->trace,
       "a model, a folder or a job's log of the same program: says which op made each block and which reads it last");
   parser.add("--what-if", arguments->whatIf,
-             "with --trace: the peak if saved tensors of a module were treated otherwise; recompute:MODULE, "
+             "with --trace: the peak if saved tensors of a module were recomputed, halved or moved; recompute:MODULE, "
              "bfloat16:MODULE or offload:MODULE; repeatable");
-  parser.add("--choices", arguments->choices, "with --trace: so many of these changes, those that free most");
+  parser.add("--choices", arguments->choices, "with --trace: the N of these changes that free most");
   parser.flag("--model", arguments->model,
               "replay the events through a model of PyTorch's allocator, and show its peak");
   parser.add("--by", arguments->by, "what the bytes of the moment are listed by")

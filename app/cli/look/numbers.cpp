@@ -220,7 +220,7 @@ Run setUpNumbers(Parser parser) {
 }
 
 const Registration registrationNumbers(
-    "numbers", "lay the numbers that a run recorded over a model or another recording, and find the first that differs",
+    "numbers", "compare recorded numbers with a model or another recording, and find the first that differs",
     setUpNumbers);
 
 }  // namespace

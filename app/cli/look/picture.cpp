@@ -39,7 +39,7 @@ Run setUpPicture(Parser parser) {
       .optionalValue();
   parser
       .add("--show", *trace,
-           "the trace that the graph or the comparison is of: computation, joint, forward or backward")
+           "the trace to show in the graph or the comparison: computation, joint, forward or backward")
       .oneOf({"computation", "joint", "forward", "backward"});
   parser.flag("--whole", options->whole, "the graph as a whole");
   parser.flag("--open-all", options->openAll, "every group of the graph open");

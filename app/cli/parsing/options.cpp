@@ -174,11 +174,11 @@ void addGivenData(Parser parser, GivenData& data, bool batch) {
            "the dictionary of the checkpoint that holds them (default: the one that fits best)")
       .needs(weights);
   parser.flag("--partial-weights", data.partial,
-              "go on with what fits where weights or batch lack something, hold more, or have other shapes");
+              "use what fits where weights or batch are incomplete, have more entries or other shapes");
   parser.add("--compile", data.compile,
              "of a job's log: which compile, such as 0/0 or 0/0_1 for an attempt (`retrograd graphs` lists them); "
              "default: the first");
-  parser.add("--rank", data.rank, "of logs of several ranks: which one");
+  parser.add("--rank", data.rank, "which rank, of logs of several ranks");
   if (batch)
     parser.add(
         "--batch", data.batch,

@@ -136,7 +136,7 @@ const Terminal& terminal() { return state(); }
 void addTerminal(Parser parser) {
   constexpr const char* group = "Output";
   const auto quiet =
-      parser.flag("-q,--quiet", state().quiet, "print errors and what was asked for, no notes, warnings or progress")
+      parser.flag("-q,--quiet", state().quiet, "print only errors and results: no notes, warnings or progress")
           .group(group);
   parser.flag("-v,--verbose", state().verbose, "print each stage of the work with its time")
       .group(group)

@@ -178,12 +178,12 @@ Run setUpPipelineSchedule(Parser parser) {
   parser.flag("--measure", arguments->measure,
               "with --model: measure the stages by running them (default: estimate from the ops alone)");
   const auto before = parser.options().size();
-  parser.add("--link", arguments->link, "GB a second between ranks, for what crosses (default: it is there at once)")
+  parser.add("--link", arguments->link, "speed between ranks in GB per second (default: transfers take no time)")
       .aboveZero();
   arguments->model.addOptionsTo(parser);
   const auto options = parser.options();
   for (auto i = before; i < options.size(); ++i) options[i].needs(model);
-  parser.flag("--merge", arguments->merge, "an I that its W follows at once becomes a B");
+  parser.flag("--merge", arguments->merge, "join each I and the W right after it into a B");
   parser.flag("--lower", arguments->lower, "with the sends and receives that the schedule implies");
   parser.flag("--spaced", arguments->spaced, "CSV with an empty cell for each unit of time that a rank waits");
   parser.add("--format", arguments->format, "text, json, csv or svg")

@@ -77,7 +77,7 @@ int runLayout(const BenchArguments& arguments, const Progress& progress) {
 Run setUpBench(Parser parser) {
   auto arguments = std::make_shared<BenchArguments>();
   parser.add("file", arguments->file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session").required();
-  parser.add("--repeat", arguments->repeat, "repeats the medians are taken over").aboveZero().showDefault();
+  parser.add("--repeat", arguments->repeat, "how many times to measure; the median counts").aboveZero().showDefault();
   parser
       .add("--budget-curve", arguments->curve,
            "instead of the report: bytes saved against time recomputed, at this many budgets")

@@ -284,15 +284,14 @@ int runCompare(CompareArguments arguments, const Progress& progress) {
 
 Run setUpCompare(Parser parser) {
   auto arguments = std::make_shared<CompareArguments>();
-  parser.add("a", arguments->a, "a model file, a recording or a session; or a checkpoint, where the other is one too")
-      .required();
+  parser.add("a", arguments->a, "a model, a recording or a session; or one of two checkpoints").required();
   parser.add("b", arguments->b.path, "another one (default: the same file)");
   parser
       .add("--tolerance", arguments->tolerance,
            "relative difference at which two values diverge (default: 1e-4; 1e-2 with float16, 5e-2 with bfloat16)")
       .zeroOrMore();
   parser.flag("--own", arguments->own,
-              "runs every op of the second once more on what the first has, not only those that differ");
+              "runs every op of the second again on the operands of the first, not only those that differ");
   parser.flag(
       "--passes", arguments->passes,
       "of a job's log: each graph of a compile against the one that its pass was given, on the job's data: which "

@@ -171,7 +171,10 @@ int runAll(const DebugArguments& arguments, const Progress& progress) {
 
 Run setUpDebug(Parser parser) {
   auto arguments = std::make_shared<DebugArguments>();
-  parser.add("file", arguments->file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session").required();
+  parser
+      .add("file", arguments->file,
+           "a model (.pt2, TorchScript, printed traces), a recorded step or a .retrograd session")
+      .required();
   parser.add("--script", arguments->script, "a file with one command a line (-: standard input)");
   parser.add("-c,--command", arguments->commands, "run this command; repeatable").repeatable();
   parser.flag("--keep-going", arguments->keepGoing, "continue after a command that failed");

@@ -172,8 +172,8 @@ Run setUpRun(Parser parser) {
               "on a GPU: wait for each op, so that an error names the op that caused it");
   parser.flag(
       "--updates", arguments->updates,
-      "of a recording: for each parameter norms of gradient, weight and update, clip factor and moments, and why "
-      "the first update that is not finite is not");
+      "of a recording: norms of gradient, weight and update, clip factor and moments of each parameter, and what made "
+      "the first NaN or infinity");
   addFormat(parser, arguments->format);
   arguments->input.addTo(parser);
   return [arguments](const Progress& progress) { return runRun(*arguments, progress); };

@@ -34,7 +34,7 @@ Run setUpServe(Parser parser) {
   parser.flag("--mcp", arguments->serve.agents, "speak the Model Context Protocol, for agents");
   parser
       .add("--root", arguments->roots,
-           "read files below this folder alone; repeatable (default with --mcp: the present folder)")
+           "read only files below this folder; repeatable (default with --mcp: the current folder)")
       .repeatable();
   arguments->input.addTo(parser);
   parser.footer("docs/serve.md lists the questions, docs/serve.schema.json describes the messages.\n");

@@ -156,9 +156,9 @@ Run setUpShrink(Parser parser) {
   auto arguments = std::make_shared<ShrinkArguments>();
   parser.add("file", arguments->file, "a model, a repro script or its folder").required();
   parser.flag("--nan", arguments->nan, "the fault is a NaN in outputs or gradients");
-  parser.flag("--double", arguments->inDouble, "the fault is a difference to the same in double precision");
+  parser.flag("--double", arguments->inDouble, "the fault is a difference from the same ops in double precision");
   parser.add("--reference", arguments->reference,
-             "the fault is a difference to values of this safetensors file, by the names of the graph's values");
+             "the fault is a difference from values of this safetensors file, by the names of the graph's values");
   parser.add("--command", arguments->command,
              "the fault is that this command fails: it gets a PyTorch script of the ops instead of {} (or at its end), "
              "and has to end "

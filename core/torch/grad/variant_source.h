@@ -53,7 +53,8 @@ void markWhoseGradient(BackwardVariant& variant, std::size_t localCount);
 /// LibTorch's refusal as ours, naming the op.
 Error refused(const c10::Error& e, const std::string& op);
 
-/// The rule that request.rules registers for the op, run once with all cotangents. Null where it has none.
+/// The rule that request.rules registers for the op, else our own (own_rules.h), run once with all cotangents. Null
+/// where there is none.
 std::unique_ptr<Rule> deriveRegistered(Document& document, const RuleRequest& request);
 
 }  // namespace retrograd

@@ -33,9 +33,10 @@ std::shared_ptr<const Analysis> openSession(const OpenRequest& request, const Pr
 /// `notes`: what is to be said of the file besides what reading it finds.
 std::shared_ptr<const Analysis> openFile(const OpenRequest& request, std::vector<Problem> notes,
                                          const Progress& progress, const OnRead& onRead) {
-  if (!request.drawn && isOf(Format::session, request.path)) return openSession(request, progress);
+  const auto& format = formatOf(request.path);
+  if (!request.drawn && format.format == Format::session) return openSession(request, progress);
   const auto given = request.given();
-  auto file = readModel(request.path, request.forReading(given), progress);
+  auto file = readModel(format, request.path, request.forReading(given), progress);
   if (onRead) onRead(file);
   std::move(notes.begin(), notes.end(), std::back_inserter(file.problems));
   if (request.drawn && !file.traced) file.sampleInputs.clear();  // a traced file has drawn its inputs already

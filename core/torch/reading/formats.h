@@ -6,10 +6,11 @@
 
 namespace retrograd {
 
-/// All that is to be known of a format: a new one is a row of the table in formats.cpp.
+/// How a format is told, read, and what it can: a new one is a row of the table in formats.cpp.
 struct FormatEntry {
   Format format;
   bool (*looksLike)(const std::string& path);  ///< by a look at it; throws Error where it cannot be read
+  /// Its model, as readModel() returns it but for given weights.
   ModelFile (*read)(const std::string& path, const DerivationRequest& request, const Progress& progress);
   bool hasCompiles = false;  ///< --compile and --rank choose among its graphs
   bool isDerived = true;     ///< its backward is derived; else it holds the one that ran

@@ -7,7 +7,11 @@
 namespace retrograd {
 
 ModelFile readModel(const std::string& path, const DerivationRequest& request, const Progress& progress) {
-  const auto& format = formatOf(path);
+  return readModel(formatOf(path), path, request, progress);
+}
+
+ModelFile readModel(const FormatEntry& format, const std::string& path, const DerivationRequest& request,
+                    const Progress& progress) {
   if (!format.hasCompiles && (!request.data.compile.empty() || request.data.rank))
     throw Error(ErrorCode::badUse,
                 "is not a log of torch.compile; --compile and --rank choose among the graphs of a log", path);

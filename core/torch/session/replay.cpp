@@ -81,7 +81,7 @@ class Comparison final : public RunFollower {
     const auto& recorded = recording_.op(op);
     if (recorded.opaque) {
       result_.notRun.push_back(op);
-      result_.notCompared["the recorded values, of an op that nobody can run"] += document_.outputs(op).size();
+      result_.notCompared["the recorded values, of an op that cannot run again"] += document_.outputs(op).size();
       unwritten_.putRecorded(op);
     } else {
       ++result_.ran;

@@ -40,7 +40,7 @@ class Recording(InFolder):
             code, text = run("check", "whole")
             self.assertEqual(code, 2, text)  # there is no parameter whose gradient could be judged
             self.assertIn(", 0 differ", text)
-            self.assertIn("of an op that nobody can run", text)
+            self.assertIn("of an op that cannot run again", text)
 
     def test_K19_an_error_in_such_a_node_leaves_the_recorder_on(self):
         def step():

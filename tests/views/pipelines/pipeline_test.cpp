@@ -92,7 +92,7 @@ void PipelineTest::nothingIsCutUntilSomeoneAsks() {
   QVERIFY(QTest::qWaitFor([&] { return plan(f).cut() != nullptr; }, 5000));
   QCOMPARE(cut(f).stages(), 1);
   QVERIFY(!plan(f).hasMarks());
-  QVERIFY(message(f).contains(QStringLiteral("in one piece")));
+  QVERIFY(message(f).contains(QStringLiteral("not cut")));
   QVERIFY(!find<StageBar>(f, "stage-bar")->isVisible());
 }
 

@@ -35,7 +35,7 @@ void StageCheckTest::stagesAreChecked() {
   QVERIFY(f);
   auto* check = action(*f, "action-check-stages");
   QVERIFY(!check->isEnabled());
-  QVERIFY2(check->toolTip().contains(QStringLiteral("in one piece")), qPrintable(check->toolTip()));
+  QVERIFY2(check->toolTip().contains(QStringLiteral("not cut")), qPrintable(check->toolTip()));
   QVERIFY(ask(*f, equal(2)));
   QVERIFY(check->isEnabled());
   auto* table = find<QTreeView>(*f, "stage-check-table");
