@@ -68,6 +68,7 @@ class RankFollower final : public RunFollower {
     else if (recorded.number >= 0) lastAccumulated_ = {};
     if (recorded.phase == Phase::forward || recorded.phase == Phase::loss) {
       noteInputs(op, evaluator);
+      if (!masks_.empty()) noteMasked(op, evaluator);
       if (document_.boundSymbol(op).effects & effect::random) noteDraw(op, evaluator);
     }
     const bool isCleared = document_.symbol(op).name.find("zero_") != std::string::npos;
@@ -212,11 +213,33 @@ class RankFollower final : public RunFollower {
   void noteDraw(BoundSymbolId op, const Evaluator& evaluator) {
     RankDraw draw{.op = op};
     const auto operands = document_.operands(op);
-    if (!operands.empty())
+    const auto written = writtenOperands(document_, op);
+    if (!written.empty()) masks_[document_.value(written[0]).storage] = run_.draws.size();
+    if (!operands.empty() && written.empty())
       if (const auto read = evaluator.tensorOrNone(operands[0]); read.defined()) draw.read = recordedHashOf(read);
     for (const auto output : document_.outputs(op))
       if (const auto made = evaluator.tensorOrNone(output); made.defined()) draw.drawn = recordedHashOf(made);
     run_.draws.push_back(draw);
+  }
+
+  /// What a mask that was drawn in place, as dropout's, is laid over.
+  void noteMasked(BoundSymbolId op, const Evaluator& evaluator) {
+    const auto operands = document_.operands(op);
+    const auto storageOf = [&](ValueId value) {
+      return value && document_.isTensor(value) ? document_.value(value).storage : StorageId();
+    };
+    for (const auto mask : operands) {
+      const auto found = masks_.find(storageOf(mask));
+      if (found == masks_.end()) continue;
+      for (const auto other : operands) {
+        const auto tensor =
+            storageOf(other) && storageOf(other) != found->first ? evaluator.tensorOrNone(other) : at::Tensor();
+        if (!tensor.defined() || tensor.numel() < 2) continue;
+        run_.draws[found->second].read = recordedHashOf(tensor);
+        masks_.erase(found);
+        return;
+      }
+    }
   }
 
   void noteWrite(ValueId operand, BoundSymbolId op, std::size_t position, const Evaluator& evaluator) {
@@ -251,6 +274,7 @@ class RankFollower final : public RunFollower {
   std::unordered_map<StorageId, std::size_t> lastWrite_;
   std::unordered_map<StorageId, at::Tensor> unnamed_;
   std::map<std::string, Making> making_;
+  std::unordered_map<StorageId, std::size_t> masks_;  ///< memory that draws filled, by their number
   std::pair<StringId, std::int32_t> lastAccumulated_;
   std::unordered_map<ValueId, at::Tensor> lowered_;  ///< what the latest casts in a backward had before
   std::set<std::pair<std::int32_t, std::string>> read_;

@@ -57,8 +57,8 @@ CASES = [
     Case("tp_hand", "twice", 2, "twice", "in backward", "blocks.1.norm.weight"),
     Case("tp_hand", "generator", 2, "draw differently", "in forward"),
     Case("tp_hand", "clip", 2, "equal before the update and differ after it", "in step"),
-    Case("cp", "missing", 2, "", "in backward", "value.weight"),
-    Case("cp", "twice", 2, "", "in backward", "value.weight"),
+    Case("cp", "missing", 2, "of the norm from what it has to be", "in backward", "value.bias"),
+    Case("cp", "twice", 2, "twice what it has to be", "in backward", "value.bias"),
     Case("cp", "sum", 2, "the sum where the mean of 2 is needed", "in backward", "head.weight"),
 ]
 FEW = [("fsdp", "right"), ("ddp", "inner"), ("hand", "missing"), ("fsdp", "twice"), ("ddp_accumulating", "no_sync")]
