@@ -8,6 +8,7 @@
 #include "app/cli/look/trace_ranks.h"
 #include "app/cli/look/trace_recording.h"
 #include "app/cli/parsing/command.h"
+#include "app/cli/parsing/input.h"
 #include "app/cli/parsing/options.h"
 #include "core/torch/reading/formats.h"
 #include "core/trace/filter/filter.h"

@@ -310,8 +310,8 @@ GradientCheckRow checkInput(const Analysis& analysis, std::size_t input, const T
                        : "it is infinite there";
     return row;
   }
-  if (!(row.libTorch <= GradientCheck::libTorchTolerance)) row.verdict = Verdict::wrong;
   InputCheck(objective, value, gradient, point, row).run(directions);
+  if (!(row.libTorch <= GradientCheck::libTorchTolerance)) row.verdict = Verdict::wrong;
   if (const auto cut = objective.cutBehind(value)) addNote(row, cutNote(analysis, cut));
   return row;
 }
