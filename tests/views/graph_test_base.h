@@ -15,6 +15,7 @@ class GraphTestBase : public QObject {
     installCodeAccessibility();
     installGraphAccessibility();
     fixture_ = std::make_unique<WindowFixture>();
+    fixture_->window().resize(2200, 980);  // the graph has room beside the panels
   }
   void cleanupTestCase() { fixture_.reset(); }
 

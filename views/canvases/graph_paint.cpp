@@ -177,6 +177,9 @@ void GraphView::paintHighlights(QPainter& painter) const {
   const auto outline = [&](int i, const QColor& color, double width, bool dashed) {
     auto rect = toScreen(toQt(box(i).rect)).adjusted(-2, -2, 2, 2);
     if (rect.width() < 7) rect.adjust(-4, -4, 4, 4);
+    // Qt strokes, and dashes, what is out of sight too: a group of 100,000 ops is a million pixels high.
+    rect = rect.intersected(QRectF(this->rect()).adjusted(-50, -50, 50, 50));
+    if (rect.isEmpty()) return;
     painter.setPen(QPen(color, width, dashed ? Qt::DashLine : Qt::SolidLine));
     painter.setBrush(Qt::NoBrush);
     painter.drawRoundedRect(rect, corner + 1, corner + 1);

@@ -1,6 +1,7 @@
 #include "core/torch/experiments/compare_own.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/rand.h>
 #include <fmt/format.h>

@@ -1,5 +1,6 @@
 #include "core/torch/together/against_single.h"
 
+#include <ATen/TensorOperators.h>
 #include <fmt/format.h>
 
 #include "core/formats/recording/recording.h"

@@ -1,5 +1,6 @@
 #include "core/torch/together/derived_gradients.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>

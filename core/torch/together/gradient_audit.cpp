@@ -1,5 +1,6 @@
 #include "core/torch/together/gradient_audit.h"
 
+#include <ATen/TensorOperators.h>
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 #include "core/torch/together/rank_run.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <fmt/format.h>

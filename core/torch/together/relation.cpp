@@ -1,5 +1,6 @@
 #include "core/torch/together/relation.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/zeros_like.h>
 #include <fmt/format.h>
 

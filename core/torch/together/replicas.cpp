@@ -1,5 +1,6 @@
 #include "core/torch/together/replicas.h"
 
+#include <ATen/TensorOperators.h>
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -154,7 +154,9 @@ void JobPassesTest::J6_theSavePlanNamesTheLayerThatSavesMore() {
                                          open.f.analysis().document->outputs(open.f.selection().op())[0])
                                    : std::string();
   };
-  QTest::mouseClick(tree->viewport(), Qt::LeftButton, {}, tree->visualRect(finding).center());
+  tree->scrollTo(finding);
+  const auto inSight = tree->visualRect(finding).intersected(tree->viewport()->rect());
+  QTest::mouseClick(tree->viewport(), Qt::LeftButton, {}, inSight.center());
   QCOMPARE(named(), std::string("gelu_1"));
   const auto section = open.row(model, QStringLiteral("Saved for the backward"));
   QVERIFY(section.isValid());

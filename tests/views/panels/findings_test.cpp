@@ -167,6 +167,7 @@ void FindingsTest::C13_gradientFlowShowsUpdates() {
 // From an open model to the line of Python and the element in one action.
 void FindingsTest::walkToTheRootShowsElementAndLine() {
   WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
+  f.window().resize(1600, 1000);
   QVERIFY(f.open(fileOf("resources/samples/twins.pt2")));
   QVERIFY(allKnown(f));
   f.press(Qt::Key_W, Qt::ControlModifier | Qt::ShiftModifier);
