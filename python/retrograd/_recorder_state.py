@@ -411,7 +411,7 @@ def bytes_of(storage: Any, device: torch.device) -> torch.Tensor:
 def below(tensor: Any) -> Optional[torch.Tensor]:
     """The plain tensor that a subclass wraps, as a shard of a DTensor; a plain one itself; None for anything else."""
     while isinstance(tensor, torch.Tensor) and type(tensor) not in _PLAIN:
-        parts = [getattr(tensor, name) for name in tensor.__tensor_flatten__()[0]] if is_traceable_wrapper_subclass(tensor) else []
+        parts: list[Any] = [getattr(tensor, name) for name in tensor.__tensor_flatten__()[0]] if is_traceable_wrapper_subclass(tensor) else []
         wrapped = [part for part in parts if isinstance(part, torch.Tensor)]
         tensor = wrapped[0] if len(wrapped) == 1 else None
     return tensor if isinstance(tensor, torch.Tensor) else None

@@ -138,8 +138,8 @@ class Client(unittest.TestCase):
         return [grid.get_accessible_at(row, column).get_name() for row in range(min(rows, grid.get_n_rows())) for column in range(grid.get_n_columns())]
 
     def entry(self, *names):
-        """The entry of a menu, wherever it is: menus need not be open."""
-        return until(f"menu entry {names}", lambda: next((node for node in walk(self.app) if node.get_role_name() in ENTRIES and node.get_name().split("\t")[0] in names), None))
+        """The entry of a menu, wherever it is: menus need not be open. "Undo" also names "Undo: Recompute It"."""
+        return until(f"menu entry {names}", lambda: next((node for node in walk(self.app) if node.get_role_name() in ENTRIES and node.get_name().split("\t")[0].split(":")[0] in names), None))
 
     def choose(self, *names):
         self.assertTrue(self.entry(*names).get_action_iface().do_action(0), names)
