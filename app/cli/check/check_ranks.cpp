@@ -16,12 +16,7 @@ namespace retrograd::cli {
 int checkRanks(const std::string& folder, const RecordingChecks& checks, const Progress& progress) {
   std::vector<std::shared_ptr<const Analysis>> ranks;
   for (const auto& path : ranksIn(folder)) ranks.push_back(open(path, {}, progress));
-  std::shared_ptr<const Analysis> single;
-  if (!checks.against.empty()) {
-    if (!isRecording(checks.against))
-      badUse("is not a recording; --against needs one of a single process on the whole batch", checks.against);
-    single = open(checks.against, {}, progress);
-  }
+  const auto single = openAgainst(checks, progress);
   const auto report = reportOfRanks(folder, ranks, single, progress);
   const auto decision = decide(report, checks.strict);
   if (checks.format == "json") fmt::print("{}\n", dumpJson(toJson(report, decision), 2));

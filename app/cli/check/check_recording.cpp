@@ -57,13 +57,16 @@ Json detailsOf(const JudgedStep& judged) {
 
 }  // namespace
 
+std::shared_ptr<const Analysis> openAgainst(const RecordingChecks& checks, const Progress& progress) {
+  if (checks.against.empty()) return nullptr;
+  if (!isOf(Format::recording, checks.against))
+    badUse("is not a recording; --against needs one whose step is right", checks.against);
+  return open(checks.against, {}, progress);
+}
+
 int checkRecording(const std::string& path, const RecordingChecks& checks, const Progress& progress) {
   std::optional<JudgedStep> good;
-  if (!checks.against.empty()) {
-    if (!isOf(Format::recording, checks.against))
-      badUse("is not a recording; --against needs one whose step is right", checks.against);
-    good = runStep(open(checks.against, {}, progress), progress);
-  }
+  if (const auto against = openAgainst(checks, progress)) good = runStep(against, progress);
   const auto judged = runStep(open(path, {}, progress), progress);
   const auto report = reportOf(judged, good ? &*good : nullptr);
   const auto decision = decide(report, checks.strict);

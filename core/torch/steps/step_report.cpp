@@ -101,6 +101,31 @@ const char* raisedKind(std::string_view did) {
   return did == "used" ? "raised-used-twice" : nullptr;
 }
 
+}  // namespace
+
+Claim claimOfError(const Document& document, const StepRecording& recording) {
+  const auto& error = recording.raised;
+  auto message = recording.error.substr(0, recording.error.find('\n'));
+  for (const auto* end : {". Hint:", " (or directly", ". Saved"}) message = message.substr(0, message.find(end));
+  Claim claim{.by = Producer::books, .kind = "raised", .sentence = "the step raised " + message, .line = error.line};
+  if (!error.answer.empty()) claim.sentence += "; " + error.answer;
+  for (const auto& [did, number] : error.ops) {
+    const auto named = std::ranges::find(recording.ops, number, &StepOp::number);
+    if (number < 0 || named == recording.ops.end()) continue;
+    const BoundSymbolId op(named - recording.ops.begin());
+    claim.also.push_back(op);
+    claim.command = "source";
+    const auto* kind = raisedKind(did);
+    if (!kind) continue;
+    claim.kind = kind;
+    claim.op = op;
+    if (did != "freed") claim.line = recordedLine(document, op);
+  }
+  return claim;
+}
+
+namespace {
+
 /// Collects the claims of one step.
 class StepReport {
  public:
@@ -137,27 +162,8 @@ class StepReport {
     return fmt::format("op {} (#{}), {}", recording_.op(op).number, op.index, document_.symbol(op).name);
   }
 
-  /// The exception, with the answer that the recorder found. Its line is that of the op to change, where one is named.
   void raised() {
-    if (recording_.error.empty()) return;
-    const auto& error = recording_.raised;
-    auto message = recording_.error.substr(0, recording_.error.find('\n'));
-    for (const auto* end : {". Hint:", " (or directly", ". Saved"}) message = message.substr(0, message.find(end));
-    Claim claim{.by = Producer::books, .kind = "raised", .sentence = "the step raised " + message, .line = error.line};
-    if (!error.answer.empty()) claim.sentence += "; " + error.answer;
-    for (const auto& [did, number] : error.ops) {
-      const auto named = std::ranges::find(recording_.ops, number, &StepOp::number);
-      if (number < 0 || named == recording_.ops.end()) continue;
-      const BoundSymbolId op(named - recording_.ops.begin());
-      claim.also.push_back(op);
-      claim.command = "source";
-      const auto* kind = raisedKind(did);
-      if (!kind) continue;
-      claim.kind = kind;
-      claim.op = op;
-      if (did != "freed") claim.line = recordedLine(document_, op);
-    }
-    add(std::move(claim));
+    if (!recording_.error.empty()) add(claimOfError(document_, recording_));
   }
 
   void cuts() {

@@ -18,6 +18,10 @@ JudgedStep runStep(const std::shared_ptr<const Analysis>& analysis, const Progre
 /// be null.
 Report reportOf(const JudgedStep& judged, const JudgedStep* good = nullptr);
 
+/// The exception that ended a recording, with the answer that the recorder found. Its line is that of the op to change,
+/// where one is named.
+Claim claimOfError(const Document& document, const StepRecording& recording);
+
 /// What a cut is by itself: a fault where it is surely one, else a suspicion.
 Claim claimOf(const GradientCut& cut, const StepRecording& recording);
 

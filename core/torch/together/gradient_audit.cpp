@@ -37,7 +37,10 @@ class Audit {
     for (const auto& run : runs_)
       for (const auto& [name, gradients] : run.gradients) judged_.due.insert(name);
     requireRead();
-    for (const auto& name : inOrder()) judgeParameter(name);
+    const auto gap = gapIn(ranks_, runs_);
+    for (const auto& name : inOrder())
+      if (gap.empty()) judgeParameter(name);
+      else refuse(name, gap);
     for (const auto& one : pending_) claim(one, areScaledAlike());
     auto claims = groups_.take();
     judged_.claims.insert(judged_.claims.end(), claims.begin(), claims.end());

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/formats/recording/recording.h"
 #include "core/torch/session/recorded_hash.h"
@@ -304,6 +305,18 @@ RankRun runRank(const RankStep& step, SpilledTensors& spilled, const Progress& p
   RankFollower follower(step, flow, spilled, run);
   run.replay = replay(step.analysis, progress, {&follower});
   return run;
+}
+
+bool isWhole(const RankStep& step, const RankRun& run) {
+  return step.recording().damage.empty() && step.recording().error.empty() && run.replay.stopped.empty();
+}
+
+std::string gapIn(const std::vector<RankStep>& ranks, const std::vector<RankRun>& runs) {
+  if (std::cmp_less(ranks.size(), ranks.front().recording().ranks)) return "not all ranks of the run were recorded";
+  for (std::size_t i = 0; i < ranks.size(); ++i)
+    if (!isWhole(ranks[i], runs[i]))
+      return fmt::format("not all that rank {} did is known, and the others' gradients need its part", ranks[i].rank);
+  return {};
 }
 
 }  // namespace retrograd

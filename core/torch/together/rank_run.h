@@ -67,4 +67,9 @@ struct RankRun {
 /// Runs one rank again, with the results of its collectives as they were recorded. Throws Error(cancelled).
 RankRun runRank(const RankStep& step, SpilledTensors& spilled, const Progress& progress = {});
 
+/// Whether all of the rank's step was recorded, to its end, and ran again.
+bool isWhole(const RankStep& step, const RankRun& run);
+/// Why what all ranks did together cannot be told: one is not there, or is not whole; empty: it can.
+std::string gapIn(const std::vector<RankStep>& ranks, const std::vector<RankRun>& runs);
+
 }  // namespace retrograd

@@ -7,6 +7,7 @@
 
 #include "core/formats/recording/recording.h"
 #include "core/questions/ranks/forwards.h"
+#include "core/torch/steps/step_report.h"
 #include "core/torch/together/against_single.h"
 #include "core/torch/together/collective_values.h"
 #include "core/torch/together/derived_gradients.h"
@@ -20,6 +21,11 @@ void add(std::vector<Claim>& all, const std::vector<Claim>& some) { all.insert(a
 
 void sayOfRun(const RankStep& rank, const ReplayResult& replay, Report& report) {
   const auto subject = fmt::format("rank {}", rank.rank);
+  if (!rank.recording().error.empty()) {
+    auto claim = claimOfError(rank.document(), rank.recording());
+    claim.sentence = subject + ": " + claim.sentence;
+    report.claims.push_back(std::move(claim));
+  }
   if (!replay.stopped.empty()) report.notJudged.push_back({subject, replay.stopped});
   if (const auto& damage = rank.recording().damage; !damage.empty())
     report.notJudged.push_back({subject, "the recording is damaged or cut off: " + damage});
@@ -67,7 +73,7 @@ Report reportOfRanks(const std::string& folder, const std::vector<std::shared_pt
   add(report.claims, judgeDraws(ranks, runs, units));
   auto gradients = judgeGradients(ranks, runs, deriveTogether(ranks, runs, meetings, spilled, progress), spilled);
   add(report.claims, gradients.claims);
-  if (single) {
+  if (single && gapIn(ranks, runs).empty()) {
     const RankStep one{.rank = 0, .analysis = single, .collectives = {}};
     const auto whole = runRank(one, spilled, progress);
     auto against = judgeAgainstSingle(ranks, runs, whole, spilled);

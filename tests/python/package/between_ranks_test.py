@@ -36,6 +36,28 @@ class Ranks(unittest.TestCase):
             code, text = run("check", step)
             self.assertEqual(code, 1, text)
             self.assertRegex(text, r"rank 1 does not come to collective 0 over \[0, 1\], for which rank 0 waits: all_reduce \(sum\) of f32\[\d+\].*; its recording breaks off.*programs.py:\d+ in backward")
+            self.assertEqual(text.count("fault: "), 1, text)  # what rank 0 got from the lost part is nobody's fault
+            self.assertIn("not all that rank 1 did is known", text)
+
+    def test_X2_what_a_lost_part_would_have_said_is_not_judged(self):
+        with tempfile.TemporaryDirectory() as folder:
+            step = Path(folder, "step")
+            record("tp", "right", 2, step)
+            stream = step / "rank1" / "ops.jsonl"
+            lines = stream.read_text().splitlines(keepends=True)
+            for share in (0.5, 0.75, 0.95):
+                stream.write_text("".join(lines[:int(len(lines) * share)]))
+                code, text = run("check", step)
+                self.assertEqual(code, 2, text)
+                self.assertNotIn("fault: ", text)
+
+    def test_K4_a_step_that_raised_is_no_pass(self):
+        with tempfile.TemporaryDirectory() as folder:
+            step = Path(folder, "step")
+            record("hand", "raises", 2, step)
+            code, text = run("check", step)
+            self.assertEqual(code, 1, text)
+            self.assertIn("fault: rank 0: the step raised ArithmeticError: after the update", text)
 
     def test_X4_gradients_are_those_of_one_process_on_the_whole_batch(self):
         with tempfile.TemporaryDirectory() as folder:

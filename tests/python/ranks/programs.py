@@ -223,6 +223,16 @@ class Tp(Together):
         return parallelize_module(model, init_device_mesh("cpu", (self.size,), mesh_dim_names=("tp",)), plan)
 
 
+def summed(gradient: torch.Tensor, fault: str) -> torch.Tensor:
+    """The sum of all ranks' gradients, or what the fault makes of it."""
+    total = gradient.to(torch.bfloat16) if fault == "precision" else gradient.clone()
+    if fault != "missing":
+        dist.all_reduce(total)
+    if fault == "twice":
+        total = total * 2
+    return total.to(gradient.dtype)
+
+
 class Copied(torch.autograd.Function):
     """Equal values go into each rank's part; the parts of their gradient are summed."""
 
@@ -233,14 +243,7 @@ class Copied(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
-        gradient = gradients[0].clone()
-        if ctx.fault == "precision":
-            gradient = gradient.to(torch.bfloat16)
-        if ctx.fault != "missing":
-            dist.all_reduce(gradient)
-        if ctx.fault == "twice":
-            gradient = gradient * 2
-        return gradient.to(gradients[0].dtype), None
+        return summed(gradients[0], ctx.fault), None
 
 
 class Summed(torch.autograd.Function):
@@ -299,14 +302,7 @@ class Gathered(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
-        gradient = gradients[0].clone()
-        if ctx.fault == "precision":
-            gradient = gradient.to(torch.bfloat16)
-        if ctx.fault != "missing":
-            dist.all_reduce(gradient)
-        if ctx.fault == "twice":
-            gradient = gradient * 2
-        return gradient.to(gradients[0].dtype)[dist.get_rank() * ctx.size:][:ctx.size], None
+        return summed(gradients[0], ctx.fault)[dist.get_rank() * ctx.size:][:ctx.size], None
 
 
 class Attention(nn.Module):
@@ -344,8 +340,10 @@ def main(form: str, fault: str, seed: str, folder: str) -> None:
     loop = FORMS[form](fault, int(seed))
     if fault == "right" or not isinstance(loop, Together) and fault not in ("first", "unused"):  # PyTorch raises at the next forward
         loop.step()
-    with retrograd.record(folder, model=loop.model, optimizer=loop.optimizer):
+    with contextlib.suppress(ArithmeticError), retrograd.record(folder, model=loop.model, optimizer=loop.optimizer):
         loop.step()
+        if fault == "raises":
+            raise ArithmeticError("after the update")
     dist.barrier()
     dist.destroy_process_group()
 
